@@ -2,16 +2,20 @@ import { availableParallelism } from "node:os";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { sourceOf, subpaths } from "./scripts/subpaths.ts";
 import { testTimeoutMs, waitTimeoutMs } from "./src/internal/testing.ts";
+import { bundleTypebox } from "./test/bundled-typebox.ts";
 import SlowFirst from "./test/slow-first.ts";
 
 /** What all configurations of tests have in common. */
 export const shared = {
   resolve: {
-    // Tests, examples and docs import the package by its name; here that means the sources.
-    alias: subpaths.map(({ specifier, entry }) => ({
-      find: new RegExp(`^${specifier}$`),
-      replacement: sourceOf(entry).replaceAll("\\", "/"),
-    })),
+    alias: [
+      // Tests, examples and docs import the package by its name; here that means the sources.
+      ...subpaths.map(({ specifier, entry }) => ({
+        find: new RegExp(`^${specifier}$`),
+        replacement: sourceOf(entry).replaceAll("\\", "/"),
+      })),
+      ...(await bundleTypebox()),
+    ],
   },
   test: {
     exclude: ["**/node_modules/**", "dist"],
@@ -20,7 +24,7 @@ export const shared = {
     expect: { poll: { timeout: waitTimeoutMs } },
     setupFiles: ["./test/setup.ts"],
     // Most files wait for processes and timers most of the time.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: SlowFirst },
     reporters: ["default", "./scripts/count-reporter.ts"],
   },
@@ -47,8 +51,8 @@ export default defineConfig({
           include: ["test/package/**/*.test.ts"],
           globalSetup: "./test/package/setup.ts",
           // They run compilers, npm and a browser, each of which takes many seconds on two cores.
-          testTimeout: 4 * testTimeoutMs,
-          hookTimeout: 4 * testTimeoutMs,
+          testTimeout: 2 * testTimeoutMs,
+          hookTimeout: 2 * testTimeoutMs,
         },
       },
     ],

@@ -45,7 +45,6 @@ async function startHub(history) {
 
 const start = {
   alone: startAlone,
-  twin: startAlone,
   memory: () => startHub({}),
   file: () => startHub({ file: "./calls.db" }),
 };

@@ -1,13 +1,14 @@
 import { deepStrictEqual } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { createMcpHandler, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { importBuilt } from "./built.ts";
 import { buildServer } from "./mcp-server.mjs";
-import { type Block, formatNoise, type MeasureOptions, measure } from "./measure.ts";
+import { type Block, formatNoise, type MeasureOptions, measure, median, shuffle } from "./measure.ts";
 import { buildRegistry } from "./serve-mcp-server.mjs";
 import { formatTime, type Row } from "./table.ts";
 
@@ -24,7 +25,7 @@ export async function run(): Promise<Row[]> {
   const one = serveMCP(buildRegistry(1), { authenticate: "none" });
   const many = serveMCP(buildRegistry(1_000), { authenticate: "none", mode: "tools" });
   const sdk = createMcpHandler(buildServer);
-  const cpu: MeasureOptions = { blockTime: 20, warmUp: 1_000, clock: "cpu" };
+  const cpu: MeasureOptions = { blockTime: 30, warmUp: 2_000, clock: "cpu" };
   const rows = [
     await compare("one call, 2026-07-28", bar, modernCalls(sdk.fetch, "sum"), modernCalls(one.fetch, "bench_sum"), cpu),
     await compare(
@@ -42,7 +43,7 @@ export async function run(): Promise<Row[]> {
       cpu,
     ),
     await compare("100 of 1,000 tools ÷ the SDK", bar, lists(serveList()), lists(many.fetch), cpu),
-    await comparePrograms("one call over stdio", (file) => Promise.resolve(startProgram(file))),
+    await comparePrograms("one call over stdio", connectStdio),
     await comparePrograms("one call over HTTP", connectHTTP),
   ];
   await Promise.all([one.close({ timeout: 0 }), many.close({ timeout: 0 }), sdk.close()]);
@@ -143,39 +144,87 @@ function serveList(): Fetch {
   };
 }
 
-type Open = (file: string) => Promise<{ transport: Transport; stop?: () => void }>;
+/** A server in its own process, and a client that is connected to it. */
+interface Program {
+  readonly pid: number;
+  readonly client: Client;
+  readonly stop?: () => void;
+}
 
+type Open = (file: string) => Promise<Program>;
+
+/** Number of processes of each program. Two processes of one program differ by up to 20 %. */
+const processes = 3;
+const callsPerBlock = 100;
+const blocks = 40;
+
+/** Compares the CPU time of servers in their own processes, which neither the client nor a busy machine changes. */
 async function comparePrograms(work: string, open: Open): Promise<Row> {
-  const [theirs, ours] = [await open("mcp-server.mjs"), await open("serve-mcp-server.mjs")];
-  const [floor, block] = [await clientCalls(theirs.transport, "sum"), await clientCalls(ours.transport, "bench_sum")];
+  const programs: { isOurs: boolean; program: Program; call: Block; ticks: number }[] = [];
   try {
-    return await compare(work, bar, floor.calls, block.calls, { blockTime: 40, warmUp: 2_000 });
+    for (let index = 0; index < 2 * processes; index++) {
+      const isOurs = index % 2 === 1;
+      const program = await open(isOurs ? "serve-mcp-server.mjs" : "mcp-server.mjs");
+      const call = clientCalls(program.client, isOurs ? "bench_sum" : "sum");
+      programs.push({ isOurs, program, call, ticks: 0 });
+      await call(2_000);
+    }
+    for (let block = 0; block < blocks; block++) {
+      for (const one of shuffle(programs)) {
+        const before = readTicks(one.program.pid);
+        await one.call(callsPerBlock);
+        one.ticks += readTicks(one.program.pid) - before;
+      }
+    }
   } finally {
-    await Promise.all([floor.client.close(), block.client.close()]);
-    for (const { stop } of [theirs, ours]) stop?.();
+    await Promise.all(programs.map(({ program }) => program.client.close()));
+    for (const { program } of programs) program.stop?.();
   }
+  const timesOf = (wanted: boolean) =>
+    programs.filter(({ isOurs }) => isOurs === wanted).map(({ ticks }) => (ticks * 1e7) / (blocks * callsPerBlock));
+  const [ours, theirs] = [timesOf(true), timesOf(false)];
+  const range = (times: number[]) =>
+    [...times]
+      .sort((x, y) => x - y)
+      .map(formatTime)
+      .join(", ");
+  const note = `CPU time of the server: ${range(ours)}; the other ${range(theirs)}`;
+  return { work, ratio: median(ours) / median(theirs), bar, aim: 1, note };
 }
 
-function startProgram(file: string): { transport: Transport } {
-  const program = fileURLToPath(new URL(file, import.meta.url));
-  return { transport: new StdioClientTransport({ command: process.execPath, args: [program, "stdio"] }) };
+/** Returns the CPU time of another process, in units of 10 ms. Only Linux has this file. */
+function readTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+  return Number(fields[11]) + Number(fields[12]); // user and system
 }
+
+const connectStdio: Open = async (file) => {
+  const program = fileURLToPath(new URL(file, import.meta.url));
+  const transport = new StdioClientTransport({ command: process.execPath, args: [program, "stdio"] });
+  const client = await connectClient(transport);
+  return { pid: transport.pid!, client };
+};
 
 const connectHTTP: Open = async (file) => {
   const program = fileURLToPath(new URL(file, import.meta.url));
   const server = spawn(process.execPath, [program, "http"], { stdio: ["ignore", "pipe", "inherit"] });
   const [port] = (await once(server.stdout, "data")) as [Buffer];
   const url = new URL(`http://127.0.0.1:${port.toString().trim()}/mcp`);
-  return { transport: new StreamableHTTPClientTransport(url), stop: () => server.kill() };
+  const client = await connectClient(new StreamableHTTPClientTransport(url));
+  return { pid: server.pid!, client, stop: () => server.kill() };
 };
 
-async function clientCalls(transport: Transport, name: string): Promise<{ client: Client; calls: Block }> {
+async function connectClient(transport: Transport): Promise<Client> {
   const client = new Client({ name: "bench", version: "1.0.0" }, { versionNegotiation: { mode: "auto" } });
   await client.connect(transport);
+  return client;
+}
+
+function clientCalls(client: Client, name: string): Block {
   const calls: Block = async (times) => {
     let last: unknown;
     for (let count = 0; count < times; count++) last = await client.callTool({ name, arguments: { a: 19, b: 23 } });
     return JSON.stringify(last);
   };
-  return { client, calls: checked(calls, '"sum":42') };
+  return checked(calls, '"sum":42');
 }

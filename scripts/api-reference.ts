@@ -29,14 +29,17 @@ const options: Record<string, string> = {
  */
 const unexported = [
   "AnyErrors",
+  "Callable",
+  "CallableId",
   "CustomAuthOf",
   "DefaultBuilders",
-  "DetailsByCode",
   "ErrorsOf",
   "HasDefault",
   "InferStatic",
   "InferWithDefaults",
   "Loose",
+  "OperationsOf",
+  "RegisteredOperations",
   "Relaxed",
   "TargetOf",
   "UnionOf",

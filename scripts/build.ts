@@ -3,11 +3,12 @@
  * two hundred small files took longer than running them.
  */
 import { spawnSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { buildCommand, version } from "./build-command.ts";
 import { createConfigSchema } from "./config-schema.ts";
+import { acceptUndefined } from "./optional-members.ts";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
 
 /** Parsers of configuration files. They become part of the library, so that its users do not install them. */
@@ -42,4 +43,8 @@ const compiler = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig
   stdio: "inherit",
   shell: process.platform === "win32",
 });
+for (const file of readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" })) {
+  const path = join(root, "dist", file);
+  if (file.endsWith(".d.ts")) writeFileSync(path, acceptUndefined(readFileSync(path, "utf8")));
+}
 process.exitCode = compiler.status ?? 1;

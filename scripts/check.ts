@@ -10,7 +10,8 @@ type Step = readonly [name: string, command: string];
 const tests: Step = ["tests", "npm run --silent test:unit"];
 const others: Step[] = [
   ["format and lint", "npm run --silent lint"],
-  ["types", "npm run --silent types"],
+  // One checker: more of them would repeat work, and the cores are busy with tests.
+  ["types", "npm run --silent types -- --checkers 1"],
   ["unused code", "npm run --silent unused"],
   ["build, package, examples and docs", "npm run --silent test:package"],
 ];

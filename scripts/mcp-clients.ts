@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { startConformanceServer } from "./mcp/conformance-server.ts";
 import { installPackage } from "./mcp/install.ts";
 import { printTable } from "./mcp/table.ts";
@@ -54,7 +55,9 @@ process.exitCode = failures === 0 ? 0 : 1;
 function listClients(url: string): Client[] {
   const node = join(inspector, "node_modules", newerNode, "bin", "node");
   const launcher = join(inspector, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
-  const program = [process.execPath, "--import", import.meta.resolve("tsx"), join(root, "scripts/mcp-stdio-server.ts")];
+  // Not by an environment variable, because clients start programs with a few variables of their own choice.
+  const tsx = [fileURLToPath(import.meta.resolve("tsx/cli")), "--tsconfig", join(root, "tsconfig.json")];
+  const program = [process.execPath, ...tsx, join(root, "scripts/mcp-stdio-server.ts")];
   const inspect = (name: string, target: string[], ...options: string[]): Client => {
     const command = [node, launcher, "--cli", ...target];
     return {
@@ -66,8 +69,10 @@ function listClients(url: string): Client[] {
   const porter = [process.execPath, join(mcporter, "node_modules/mcporter/dist/cli.js")];
   const place = ["--http-url", url, "--allow-http"];
   return [
-    ...["legacy", "auto", "modern"].map((era) => inspect(`HTTP, ${era}`, [url], "--protocol-era", era)),
-    inspect("stdio, legacy", program),
+    ...["legacy", "auto", "modern"].flatMap((era) => [
+      inspect(`HTTP, ${era}`, [url], "--protocol-era", era),
+      inspect(`stdio, ${era}`, program, "--protocol-era", era),
+    ]),
     {
       name: "mcporter 0.9.0, HTTP",
       list: [...porter, "list", ...place, "--schema"],
@@ -83,7 +88,7 @@ function listClients(url: string): Client[] {
 
 /** Returns everything that a command prints. */
 function run([program, ...args]: string[]): Promise<string> {
-  const env = { ...process.env, HOME: home, NO_COLOR: "1", TSX_TSCONFIG_PATH: join(root, "tsconfig.json") };
+  const env = { ...process.env, HOME: home, NO_COLOR: "1" };
   return new Promise((resolve) => {
     execFile(program!, args, { cwd: home, env, timeout: 60_000 }, (_error, stdout, stderr) => resolve(stdout + stderr));
   });

@@ -11,7 +11,7 @@ export interface ProgramResult {
 /** The time limit of a program in ms. Examples take a few seconds. */
 const timeoutMs = 120_000;
 
-/** Runs one TypeScript program as `npx tsx <path>` does in the folder `cwd`, without colours. In our root it uses the sources. */
+/** Runs a program as `npx tsx <path>` or `node <path>.mjs` does in the folder `cwd`, without colours. In our root it uses the sources. */
 export function runProgram(
   path: string,
   args: readonly string[] = [],
@@ -24,8 +24,9 @@ export function runProgram(
     timeout: timeoutMs,
     maxBuffer: 16 * 1024 * 1024,
   };
+  const loader = path.endsWith(".ts") ? ["--import", "tsx"] : [];
   return new Promise((resolve) => {
-    execFile(process.execPath, ["--import", "tsx", path, ...args], options, (error, stdout, stderr) => {
+    execFile(process.execPath, [...loader, path, ...args], options, (error, stdout, stderr) => {
       const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : undefined;
       resolve({ exitCode, stdout, stderr });
     });

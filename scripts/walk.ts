@@ -70,7 +70,7 @@ const walks: Record<string, Start> = {
   websocket: async () => {
     const http = createServer();
     await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-    const server = await createWebSocketServer({ server: http, allowAnonymous: true });
+    const server = await createWebSocketServer({ server: http });
     const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`;
     const ends = await connect(server, () => createWebSocketTransport(url));
     const close = async () => {

@@ -2,13 +2,16 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Folders whose files take longest, slowest first. Vitest itself knows durations only after a first run. */
 const slow = [
-  "test/soak/",
   "test/chaos/",
+  "test/soak/",
   "test/faults/",
-  "test/package/programs",
+  "test/stories/start",
   "test/package/installed",
-  "test/stories/mcp",
+  "test/package/programs",
+  "test/package/command/",
+  "test/stories/",
   "src/schema/",
+  "src/cli/types/",
 ];
 
 /** Starts slow files first, so that none of them runs alone at the end. */

@@ -16,8 +16,7 @@ const define = defineNamespace("trip");
 // biome-ignore format: The first program has to fit on one screen.
 // #region program
 const greet = define({
-  name: "greet", type: "query",
-  inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.String(),
+  name: "greet", type: "query", inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.String(),
   handler: ({ name }) => `Hello, ${name}!`,
 });
 // #endregion program
@@ -25,18 +24,15 @@ const greet = define({
 // #region program
 const prepare = define({
   name: "prepare", type: "query",
-  inputSchema: Type.Object({ name: Type.String(), city: Type.String() }),
-  outputSchema: Type.Object({ greeting: Type.String(), celsius: Type.Number(), pack: Type.Array(Type.String()) }),
+  inputSchema: Type.Object({ name: Type.String(), city: Type.String() }), outputSchema: Type.Unknown(),
   handler: async ({ name, city }, { call }) => {
-    const greeting = await call(greet, { name }); // a function
-    const { celsius } = await call<{ celsius: number }>("weather.forecast", { city }); // an HTTP endpoint
-    const { items } = await call<{ items: string[] }>("packing.suggest", { celsius }); // an MCP tool
-    return { greeting, celsius, pack: items };
+    const greeting = await call(greet, { name }); // the function above
+    const forecast = await call("weather.forecast", { city }); // an endpoint of an HTTP API
+    const packing = await call("packing.suggest", forecast); // a tool of an MCP server
+    return { greeting, forecast, packing };
   },
 });
-// #endregion program
 
-// #region program
 const registry = createRegistry({ operations: [greet, prepare] });
 await registry.follow(openAPISource(weatherDocument, { namespace: "weather" }));
 await registry.follow(mcpSource({ name: "packing", command: "node", args: [packingServer] }));

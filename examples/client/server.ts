@@ -34,7 +34,7 @@ const changes = defineOperation({
 
 export const registry = createRegistry({ operations: [create, changes] });
 
-export const { token, hash } = createToken(); // give the token to the caller, and store only its hash
+export const { token, hash } = createToken(); // send the token to the caller, and store only its hash
 const authenticate = bearerTokens([{ hash, identity: { id: "ada", scopes: ["task:write"] } }]);
 export const listener = await listen(
   { "/": serveHTTP(registry, { authenticate }), "/calls": serveWebSocket(registry, { authenticate }) },

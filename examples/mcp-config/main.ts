@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 // #region read
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { OperationRegistry } from "@alkdev/operations";
 import { MCPClientLoader } from "@alkdev/operations/from-mcp";
-import { readMCPConfig } from "@alkdev/operations/hub";
+import { loadMCPConfig } from "@alkdev/operations/hub";
 
-const file = readFileSync(new URL("mcp.json", import.meta.url), "utf8");
-const { servers, skipped } = readMCPConfig(file, { workspaceFolder: fileURLToPath(new URL(".", import.meta.url)) });
+const { servers, skipped } = await loadMCPConfig(fileURLToPath(new URL("mcp.json", import.meta.url)));
 console.log(Object.keys(servers), skipped);
 // #endregion read
 

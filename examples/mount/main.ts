@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { app as expressApp } from "./express.ts";
 import { app as fastifyApp } from "./fastify.ts";
 import { app as honoApp } from "./hono.ts";
+import { mcp, app as mcpApp } from "./mcp.ts";
 import { GET, OPTIONS, POST } from "./next-route.ts";
 import { registry, server } from "./server.ts";
 
@@ -33,6 +34,10 @@ for (const [method, handle] of Object.entries({ POST, OPTIONS })) {
   const response = await handle(new Request("http://localhost/api/text/greet?name=Ada", { method, headers }));
   assert.equal(response.status, method === "OPTIONS" ? 204 : 400); // The input of a POST is its body.
 }
+
+const resource = await start(mcpApp);
+const metadata = await fetch(`${resource.url}/.well-known/oauth-protected-resource/mcp`);
+assert.equal((await metadata.json()).resource, `${resource.url}/mcp`);
 
 // #region node
 import { toNodeHandler } from "@alkdev/operations/node";
@@ -70,4 +75,6 @@ process.once("SIGTERM", async () => {
 process.kill(process.pid, "SIGTERM");
 await once(http, "close");
 express.http.close();
+resource.http.close();
+await mcp.close();
 await fastifyApp.close();

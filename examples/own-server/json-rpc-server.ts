@@ -54,7 +54,7 @@ function refuse({ method, headers }: Request): Response | undefined {
   return headers.get("content-type") === "application/json" ? undefined : new Response(null, { status: 415 });
 }
 
-/** Returns the caller; `undefined` if the credentials are missing or invalid. */
+/** Returns the caller; `undefined` if the credentials are missing, invalid or expired. */
 async function identify(
   authenticate: IdentifyCaller,
   { headers }: Request,
@@ -62,7 +62,8 @@ async function identify(
 ): Promise<Identity | undefined> {
   const token = /^Bearer (\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
   try {
-    return await authenticate({ headers, token, remoteAddress });
+    const identity = await authenticate({ headers, token, remoteAddress });
+    return (identity?.expiresAt ?? Number.POSITIVE_INFINITY) > Date.now() ? identity : undefined;
   } catch {
     return undefined;
   }

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 
 // This example starts the server in the same process, on a free port.
 process.env["PORT"] = "0";
-const { http, stop } = await import("./server.ts");
-if (!http.listening) await once(http, "listening");
-const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}`;
+const { listener } = await import("./server.ts");
+const url = `ws://127.0.0.1:${listener.port}`;
 
 // #region connect
 import { connect } from "@alkdev/operations/client";
@@ -43,7 +40,7 @@ await reading;
 await ada.close();
 await bob.close();
 // #endregion close
-await stop();
+await listener.close();
 
 assert.deepEqual(message, { room: "kitchen", from: "ada", text: "Tea is ready." });
 assert(ada.chat.send.isError(unknown, "ROOM_UNKNOWN"));

@@ -1,7 +1,5 @@
-// #region server
-import { createServer } from "node:http";
-import { serveCalls } from "@alkdev/operations";
-import { createWebSocketServer } from "@alkdev/operations/transport-websocket";
+import { listen } from "@alkdev/operations/node";
+import { serveWebSocket } from "@alkdev/operations/transport-websocket";
 import { registry } from "./operations.ts";
 
 const identities = new Map([
@@ -9,18 +7,7 @@ const identities = new Map([
   ["token-of-bob", { id: "bob", scopes: [] }],
 ]);
 
-const http = createServer();
-const authenticate = (token = "") => identities.get(token);
-const served = await serveCalls(registry, await createWebSocketServer({ server: http, authenticate }));
-http.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1");
-
-/** Ends subscriptions, lets running calls finish for up to ten seconds, and closes the connections. */
-export async function stop(): Promise<void> {
-  await served.close();
-  http.close();
-}
-process.once("SIGTERM", stop);
-
-// #endregion server
-
-export { http };
+export const listener = await listen(
+  { "/": serveWebSocket(registry, { authenticate: ({ token = "" }) => identities.get(token) }) },
+  { port: Number(process.env["PORT"] ?? 8080), closeOnSignals: true },
+);

@@ -94,7 +94,7 @@ test("an order fails with the error of a shop that is down", async () => {
 // #endregion errors
 
 // #region calls
-test("an order asks the shop for its item once", async () => {
+test("an order requests its item from the shop once", async () => {
   const registry = createTestRegistry(() => ({ price: 12, left: 5 }));
   const calls: string[] = [];
   registry.on("call", ({ kind, operationId }) => {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { OperationRegistry } from "@alkdev/operations";
 import { compareTransports } from "./compare.ts";
 import { showMore } from "./more.ts";
-import { readOptions } from "./options.ts";
+import { command, isScript, readOptions } from "./options.ts";
 import { heading, oneLine, table } from "./print.ts";
 import { createTourRegistry } from "./registry.ts";
 import { showMCPServer } from "./serve-mcp.ts";
@@ -73,11 +73,12 @@ function showNext(): void {
     ["command", "what it does"],
     [
       all
-        ? ["npm run examples -- types", "shows what the compiler checks"]
-        : ["npm run tour -- --all", "shows errors, drift, subscriptions and search"],
-      ["npm run tour -- --nats --redis", "also calls over both brokers, and starts them"],
-      ["npm start", "runs a hub: a configuration file instead of a program"],
-      ["npm run examples -- openapi-api", "imports an HTTP API; every folder of examples/ runs like this"],
+        ? [`${command} --help`, "explains the options"]
+        : [`${command} --all`, "shows errors, drift, subscriptions and search"],
+      [`${command} --nats --redis`, "also calls over both brokers"],
+      isScript
+        ? ["npm start", "runs a hub: a configuration file instead of a program"]
+        : ["npx operations init", "writes the configuration of a hub, and a first operation"],
     ],
   );
 }

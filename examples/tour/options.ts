@@ -1,13 +1,20 @@
+import { relative } from "node:path";
 import { parseArgs } from "node:util";
 
-const help = `Usage: npm run tour -- [options]
+/** Whether a script of the repository runs the tour. A copy of this folder runs without these scripts. */
+export const isScript = process.env["npm_lifecycle_event"] === "tour";
+
+/** What to type before the options of the tour. */
+export const command = isScript ? "npm run tour --" : `npx tsx ${relative(process.cwd(), process.argv[1] ?? "")}`;
+
+const help = `Usage: ${command} [options]
 
 Shows what the package does: functions, an HTTP API and an MCP server as operations of one registry, and the same
 calls over HTTP, MCP, a WebSocket and worker threads. Nothing leaves this machine. The program checks its own results.
 
   --all     show every part
-  --nats    also call over NATS: the server at NATS_URL, or one that \`npm run tour\` starts
-  --redis   also call over Redis: the server at REDIS_URL, or one that \`npm run tour\` starts
+  --nats    also call over NATS: the server at NATS_URL${isScript ? ", or one that is started" : ""}
+  --redis   also call over Redis: the server at REDIS_URL${isScript ? ", or one that is started" : ""}
   --help    print this help`;
 
 /** What to show, and which transports to call over. */

@@ -10,7 +10,7 @@ import {
 } from "@alkdev/operations";
 import { connect } from "@alkdev/operations/client";
 import { listen } from "@alkdev/operations/node";
-import { serveHTTP } from "@alkdev/operations/serve-http";
+import { type Credentials, serveHTTP } from "@alkdev/operations/serve-http";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
 import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
@@ -21,7 +21,7 @@ export const ada: Identity = { id: "ada", scopes: ["task:write"] };
 export const guest: Identity = { id: "guest", scopes: [] };
 
 const tokens = new Map([ada, guest].map((identity) => [`token-of-${identity.id}`, identity]));
-const authenticate = (token = "") => tokens.get(token);
+const authenticate = ({ token = "" }: Credentials) => tokens.get(token);
 
 /** Makes calls for one identity. */
 export interface Caller {
@@ -39,7 +39,7 @@ export interface Connection {
 /** Opens a connection over each transport. Only the transport differs; the operations are the same. */
 export const transports: Record<string, (registry: OperationRegistry, documentUrl: string) => Promise<Connection>> = {
   async http(registry) {
-    const server = serveHTTP(registry, { authenticate: ({ token }) => authenticate(token) });
+    const server = serveHTTP(registry, { authenticate });
     const listener = await listen({ "/": server });
     const clients = new Map(
       [ada, guest].map((identity) => [identity, connect(listener.url, { token: `token-of-${identity.id}` })]),

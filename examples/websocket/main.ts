@@ -36,7 +36,7 @@ const http = createServer();
 const transport = await createWebSocketServer({
   server: http,
   path: "/operations",
-  authenticate: (token) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
+  authenticate: ({ token }) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
 });
 const served = await serveCalls(registry, transport);
 http.listen(0, "127.0.0.1");

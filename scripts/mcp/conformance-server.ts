@@ -1,5 +1,6 @@
 /** The server of `scripts/mcp-conformance.ts`: operations with the names and results that the suite expects. */
 import {
+  CallError,
   createRegistry,
   defineOperation,
   type MCPContentBlock,
@@ -9,6 +10,7 @@ import {
 } from "@alkdev/operations";
 import { type Listener, listen } from "@alkdev/operations/node";
 import { serveMCP } from "@alkdev/operations/serve-mcp";
+import { getLogger } from "@logtape/logtape";
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const silence = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
@@ -74,6 +76,25 @@ const progress = defineOperation({
   },
 });
 
+/** Logs of the program do not reach clients. */
+const logging = defineOperation({
+  ...plain,
+  namespace: "test",
+  name: "logging_tool",
+  handler: () => getLogger("conformance").warn("This message is for the operator."),
+});
+
+/** An operation cannot ask its caller for input while it is running. */
+const elicitation = defineOperation({
+  ...plain,
+  namespace: "test",
+  name: "streaming_elicitation",
+  handler: (_input, context) => {
+    context.progress({ progress: 1, message: "The response is now a stream." });
+    throw new CallError("INPUT_REQUIRED", "The operation requires input from the user.");
+  },
+});
+
 const schemaTool = defineOperation({
   ...plain,
   namespace: "json",
@@ -107,7 +128,7 @@ const schemaTool = defineOperation({
 
 /** Creates the registry with all operations. */
 export function createConformanceRegistry(): OperationRegistry {
-  const registry = createRegistry({ operations: [...withBlocks, fail, progress, schemaTool] });
+  const registry = createRegistry({ operations: [...withBlocks, fail, progress, logging, elicitation, schemaTool] });
   registry.register(
     defineOperation({
       ...plain,

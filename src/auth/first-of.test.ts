@@ -64,4 +64,7 @@ test("descriptions and changes are combined", () => {
 
 test("firstOf needs an authenticator", () => {
   expect(() => firstOf()).toThrow(new TypeError("firstOf needs at least one authenticator."));
+  for (const value of [undefined, {}]) {
+    expect(() => firstOf(value as IdentifyCaller)).toThrow(/^firstOf needs authenticators, or functions/);
+  }
 });

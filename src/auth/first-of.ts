@@ -1,4 +1,3 @@
-import type { AuthenticatedIdentity } from "../operation/index.ts";
 import {
   type Authenticator,
   type AuthenticatorDescription,
@@ -13,7 +12,10 @@ import {
  */
 export function firstOf(...authenticators: ReadonlyArray<Authenticator | IdentifyCaller>): Authenticator {
   if (authenticators.length === 0) throw new TypeError("firstOf needs at least one authenticator.");
-  const all = authenticators.map((one) => (typeof one === "function" ? { authenticate: one } : one) as Authenticator);
+  if (authenticators.some((one) => typeof (typeof one === "function" ? one : one?.authenticate) !== "function")) {
+    throw new TypeError("firstOf needs authenticators, or functions that identify a caller.");
+  }
+  const all = authenticators.map((one): Authenticator => (typeof one === "function" ? { authenticate: one } : one));
   return {
     authenticate: (credentials) => identify(all, 0, credentials),
     describe: () => merge(all.map((one) => one.describe?.() ?? bearerDescription)),
@@ -30,14 +32,10 @@ export function firstOf(...authenticators: ReadonlyArray<Authenticator | Identif
 function identify(all: readonly Authenticator[], start: number, credentials: Credentials): ReturnType<IdentifyCaller> {
   for (let index = start; index < all.length; index++) {
     const result = all[index]!.authenticate(credentials);
-    if (isPromise(result)) return result.then((identity) => identity ?? identify(all, index + 1, credentials));
+    if (result instanceof Promise) return result.then((found) => found ?? identify(all, index + 1, credentials));
     if (result !== undefined) return result;
   }
   return undefined;
-}
-
-function isPromise(result: ReturnType<IdentifyCaller>): result is Promise<AuthenticatedIdentity | undefined> {
-  return typeof (result as { then?: unknown } | undefined)?.then === "function";
 }
 
 function merge(descriptions: readonly AuthenticatorDescription[]): AuthenticatorDescription {

@@ -7,5 +7,5 @@ export type {
 } from "../serve/authenticator.ts";
 export { firstOf } from "./first-of.ts";
 export { type JWTOptions, jwt } from "./jwt.ts";
-export { createToken, hashToken, type StoredToken } from "./token-store.ts";
-export { type APIKeyOptions, apiKeys, bearerTokens, type TokenAuthenticator } from "./tokens.ts";
+export type { APIKeyOptions, StoredToken, TokenAuthenticator } from "./tokens.ts";
+export { apiKeys, bearerTokens, createToken, hashToken } from "./tokens.ts";

@@ -72,6 +72,15 @@ describe("a token is refused with 401", () => {
   });
 });
 
+test("the reason of a refusal names the token, because the operation is not known yet", async () => {
+  const token = await forge({ ...good, aud: "other" });
+  await expect(jwt(options).authenticate({ headers: new Headers(), token })).rejects.toMatchObject({
+    code: "ACCESS_DENIED",
+    message: expect.stringMatching(/^The token is not accepted: /),
+    details: { reason: expect.any(String) },
+  });
+});
+
 test("tokens of several authenticators are told apart", async () => {
   const stored = createToken();
   const other = jwt({ ...options, issuer: "https://other.example.com/", key: new Uint8Array(32) });

@@ -1,7 +1,6 @@
-import { fromLooseBase64 } from "../internal/base64.ts";
+import { Buffer } from "node:buffer";
 import { logger, warnVisibly } from "../internal/log.ts";
-import { getOwn } from "../internal/objects.ts";
-import { createJWTAuthenticator, type JWTAuthenticator, type JWTAuthenticatorOptions } from "../jwt/index.ts";
+import { createJWTAuthenticator, type JWTAuthenticatorOptions } from "../jwt/index.ts";
 import { unavailable } from "../operation/index.ts";
 import type { Authenticator } from "../serve/authenticator.ts";
 
@@ -31,15 +30,20 @@ export function jwt(options: JWTOptions): Authenticator {
   if (options.audience === undefined || options.audience.length === 0) {
     throw new TypeError("The audience is missing. Set it to the name of this service.");
   }
-  const verifying = createJWTAuthenticator({ ...others, issuer: issuers, bind: "identity" });
-  verifying.catch((error) =>
-    warnVisibly(log, [{ message: "jwt: every token is refused: {error}", properties: { error } }]),
-  );
+  const verifying = createJWTAuthenticator({ ...others, issuer: issuers, bind: "identity" }).catch((cause) => {
+    warnVisibly(log, [{ message: "jwt: every token is refused: {cause}", properties: { cause } }]);
+    const message = "The server cannot verify tokens, because its configuration is invalid.";
+    throw unavailable(message, { cause, mayHaveRun: false });
+  });
+  verifying.catch(() => {}); // It was reported above, and is reported to every caller.
   const authorizationServers = issuers.filter((issuer) => issuer.startsWith("https://"));
   return {
-    authenticate({ token }) {
-      const issuer = token === undefined ? undefined : readIssuer(token);
-      return issuer !== undefined && issuers.includes(issuer) ? identify(verifying, token!, issuer) : undefined;
+    async authenticate({ token }) {
+      const claimed = token === undefined ? undefined : readIssuer(token);
+      const issuer = issuers.find((one) => one === claimed);
+      if (issuer === undefined) return undefined;
+      const identity = await (await verifying)(token);
+      return identity && { ...identity, id: `${issuer}#${identity.id}` };
     },
     describe: () => ({
       securitySchemes: { jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
@@ -49,25 +53,10 @@ export function jwt(options: JWTOptions): Authenticator {
   };
 }
 
-async function identify(verifying: Promise<JWTAuthenticator>, token: string, issuer: string) {
-  const verify = await verifying.catch((cause) => {
-    throw unavailable("The server cannot verify tokens, because its configuration is invalid.", {
-      cause,
-      mayHaveRun: false,
-    });
-  });
-  const identity = await verify(token);
-  return identity && { ...identity, id: `${issuer}#${identity.id}` };
-}
-
 /** Reads the issuer of a token before its signature is verified, to decide which authenticator verifies it. */
-function readIssuer(token: string): string | undefined {
-  const parts = token.split(".", 4);
-  const bytes = parts.length === 3 ? fromLooseBase64(parts[1]!) : undefined;
-  if (bytes === undefined) return undefined;
+function readIssuer(token: string): unknown {
   try {
-    const issuer = getOwn(JSON.parse(new TextDecoder().decode(bytes)), "iss");
-    return typeof issuer === "string" ? issuer : undefined;
+    return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).iss;
   } catch {
     return undefined; // not JSON
   }

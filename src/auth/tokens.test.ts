@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
+import { CallError } from "../operation/index.ts";
 import type { Credentials } from "../serve/authenticator.ts";
 import { Gate } from "../serve/gate.ts";
 import { apiKeys, bearerTokens, createToken, hashToken, type StoredToken } from "./index.ts";
@@ -60,14 +61,23 @@ describe("bearer tokens", () => {
   });
 
   test("the expiry is part of the identity", () => {
-    const identity = { ...ada, expiresAt: 1_000 };
+    const identity = { ...ada, expiresAt: Date.now() + 60_000 };
     expect(bearerTokens([{ hash, identity }]).authenticate(withToken(token))).toEqual(identity);
   });
 
-  test("a token with a malformed expiry has expired", () => {
-    const identity = { ...ada, expiresAt: "2026" } as unknown as StoredToken["identity"];
-    expect(bearerTokens([{ hash, identity }]).authenticate(withToken(token))).toEqual({ ...ada, expiresAt: 0 });
-  });
+  test.each([["bearerTokens", bearerTokens] as const, ["apiKeys", apiKeys] as const])(
+    "%s refuses a token that has expired, or whose expiry is malformed",
+    (_name, create) => {
+      const credentials = { headers: new Headers({ "X-API-Key": token }), token };
+      const expired = new CallError("ACCESS_DENIED", "The token has expired. Authenticate again.", undefined, {
+        mayHaveRun: false,
+      });
+      for (const expiresAt of [1_000, "2026", Number.NaN]) {
+        const tokens = create([{ hash, identity: { ...ada, expiresAt } as StoredToken["identity"] }]);
+        expect(() => tokens.authenticate(credentials)).toThrow(expired);
+      }
+    },
+  );
 
   test("tokens are added, removed and replaced, and listeners are called when some may be gone", () => {
     const other = createToken();
@@ -108,12 +118,11 @@ describe("bearer tokens", () => {
     const warnings = warningsOf(() => {
       tokens = bearerTokens(empty.map((one) => ({ hash: one, identity: ada })));
     });
-    expect(warnings).toEqual([
-      ...Array(3).fill(
-        '[alkdev.operations.auth] bearerTokens: A token of "ada" has no hash, and is refused. Check the variable that contains it.',
+    expect(warnings).toEqual(
+      Array(4).fill(
+        '[alkdev.operations.auth] bearerTokens: A token of "ada" is empty, and is refused. Check the variable that contains it.',
       ),
-      '[alkdev.operations.auth] bearerTokens: A token of "ada" is empty, and is refused. Check the variable that contains it.',
-    ]);
+    );
     expect(tokens.authenticate(withToken(""))).toBe(undefined);
     const gate = new Gate({ authenticate: tokens });
     const headers = new Headers({ authorization: "Bearer " });
@@ -131,13 +140,11 @@ describe("bearer tokens", () => {
     for (const invalid of [secret, `sha256:${secret}`, `sha512:${"0".repeat(64)}`, 7]) {
       const run = () => bearerTokens([{ hash: invalid as string, identity: ada }]);
       expect(run).toThrow(
-        new TypeError(
-          "Entry 0 of bearerTokens is invalid: hash must be sha256: and 64 hexadecimal digits. Create it with createToken().",
-        ),
+        new TypeError('A hash of "ada" in bearerTokens is malformed. Create it with createToken() or hashToken().'),
       );
     }
     expect(() => bearerTokens([{ hash, identity: { id: "ada" } as StoredToken["identity"] }])).toThrow(
-      new TypeError("Entry 0 of bearerTokens is invalid: identity must be an object with an id and a list of scopes."),
+      new TypeError("An entry of bearerTokens has no valid identity. Pass an object with an id and a list of scopes."),
     );
     const twice = { hash, identity: ada };
     expect(() => bearerTokens([twice, { hash, identity: bob }])).toThrow(/have the same hash/);

@@ -9,7 +9,13 @@ import {
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";
-import { type IdentityRules, type RequestLimits, RequestRunner, sendError } from "./incoming-request.ts";
+import {
+  type IdentityRules,
+  type OutcomeFilter,
+  type RequestLimits,
+  RequestRunner,
+  sendError,
+} from "./incoming-request.ts";
 import { IncomingSubscription } from "./incoming-subscription.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
 
@@ -63,6 +69,11 @@ const ignoreFollowUps: SendFollowUp = () => {};
  * peers of the same map are excluded.
  */
 export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler {
+  return createCallHandler(options);
+}
+
+/** Creates the same handler for a server that decides what its callers receive. */
+export function createCallHandler(options: CallHandlerOptions & { outcome?: OutcomeFilter }): BuiltCallHandler {
   const { registry, callMap } = options;
   const isRemote = callMap.transport.capabilities?.sharesObjects !== true;
   const runner = new RequestRunner({ ...options, isRemote, isInProcess: callMap.isInProcess });

@@ -1,5 +1,5 @@
 import { logger } from "../internal/log.ts";
-import { startTimer } from "../internal/timers.ts";
+import { settlesWithin } from "../internal/wait.ts";
 import { CallError, resolveDuration } from "../operation/index.ts";
 import {
   type CallRequested,
@@ -25,7 +25,7 @@ export interface StopOptions {
    * handlers' signals fire. 0 does not wait; `Infinity` waits until all calls have finished.
    * @default 10,000
    */
-  timeout?: number;
+  timeout?: number | undefined;
 }
 
 /** The requests that one handler runs. */
@@ -66,24 +66,10 @@ export async function drain(
     running.end("subscriptions", serverStopped);
     await running.settled();
   })();
-  if (await endsWithin(finished, timeout)) return;
+  if (await settlesWithin(timeout, finished)) return finished;
   log.warn("Serving was stopped after {timeout} ms, before all calls had finished.", { timeout });
   running.end("all", serverStopped);
   finished.catch((error) => log.warn("Serving was not stopped cleanly: {error}", { error }));
-}
-
-/** Resolves to whether the promise resolved in time. Rejects if the promise rejects. */
-async function endsWithin(finished: Promise<void>, milliseconds: number): Promise<boolean> {
-  let expire: (isInTime: boolean) => void = () => {};
-  const late = new Promise<boolean>((resolve) => {
-    expire = resolve;
-  });
-  const timer = startTimer(() => expire(false), milliseconds);
-  try {
-    return await Promise.race([finished.then(() => true), late]);
-  } finally {
-    timer.stop();
-  }
 }
 
 function serverStopped(operationId: string): CallError {

@@ -261,7 +261,7 @@ describe("metadata of a call from outside this process", () => {
   });
 });
 
-describe("the name that was probably meant", () => {
+describe("the nearest name", () => {
   const rules = { accessControl: { requiredScopes: ["admin"] } };
   const message = (call: Promise<unknown>) => call.then(String, (error) => error.message);
 

@@ -23,7 +23,7 @@ function spec(name: string, part: object = {}): OperationSpec {
   return { ...JSON.parse(JSON.stringify(describeSpec(define(name, () => 1)))), ...part };
 }
 
-/** A hub, and a peer that says what it likes over a real wire and answers every call with its input. */
+/** A hub, and a peer that sends arbitrary frames over a real wire and returns the input of every call. */
 async function meet(options?: RegistryOptions, limits?: { operations: number }) {
   const { port1, port2 } = new MessageChannel();
   const reports: SourceReport[] = [];
@@ -218,7 +218,7 @@ describe("the access rules that a peer announces", () => {
     ]);
   });
 
-  test("do not touch an operation that the hub has itself", async () => {
+  test("do not replace an operation of the hub", async () => {
     const { registry, announce } = await meet();
     registry.register({ ...define("secret", () => "mine"), accessControl: { requiredScopes: ["admin"] } });
 

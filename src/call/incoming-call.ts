@@ -78,11 +78,12 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     if (this.isOpen) this.openGuard().end({ kind: "aborted", reason });
   }
 
-  onResult(output: ResponseEnvelope): void {
+  onResult(envelope: ResponseEnvelope): void {
     if (!this.leave()) return this.logLateResult();
     const { reply, frame, host, guard } = this;
     guard?.release();
     try {
+      const output = host.outcome === undefined ? envelope : host.outcome.toEnvelope(envelope);
       const sent = reply(
         host.isRemote
           ? { type: "call.responded", requestId: frame.requestId, output }

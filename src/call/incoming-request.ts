@@ -13,6 +13,7 @@ import {
   limitExceeded,
   mapError,
   type Progress,
+  type ResponseEnvelope,
   resolveDuration,
   resolveLimits,
 } from "../operation/index.ts";
@@ -64,6 +65,14 @@ export interface RequestLimits {
   limits?: Pick<Limits, "pendingCalls" | "callsPerRoot"> | undefined;
 }
 
+/** Decides what the callers of a server receive. */
+export interface OutcomeFilter {
+  /** Returns the envelope that is sent for a result. */
+  toEnvelope(envelope: ResponseEnvelope): ResponseEnvelope;
+  /** Returns the error that is sent for the failure of a request. */
+  toError(error: CallError, request: CallRequested): CallError;
+}
+
 /** Options of a {@link RequestRunner}. */
 export interface RequestRunnerOptions extends RequestLimits, IdentityRules {
   registry: OperationRegistry;
@@ -71,6 +80,8 @@ export interface RequestRunnerOptions extends RequestLimits, IdentityRules {
   isRemote: boolean;
   /** Whether calls are made in this process, so that they have no default time limits. */
   isInProcess: boolean;
+  /** @default callers receive what a direct call returns or throws */
+  outcome?: OutcomeFilter | undefined;
 }
 
 /** Runs the requests that one server receives: with deadlines, budgets, a maximum number, and an orderly end. */
@@ -78,6 +89,7 @@ export class RequestRunner implements RunningRequests {
   readonly core: RegistryCore;
   readonly authenticate: Authenticate | undefined;
   readonly trustedBus: boolean | undefined;
+  readonly outcome: OutcomeFilter | undefined;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
   readonly budgets: CallBudgets;
@@ -103,6 +115,7 @@ export class RequestRunner implements RunningRequests {
     this.core = coreOf(registry);
     this.authenticate = options.authenticate;
     this.trustedBus = options.trustedBus;
+    this.outcome = options.outcome;
     this.isRemote = isRemote;
     this.budgets = new CallBudgets(callsPerRoot);
   }
@@ -217,7 +230,9 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   }
 
   protected sendFailure(error: unknown): void {
-    sendError(this.reply, this.frame, mapError(error));
+    const { reply, frame, host } = this;
+    const known = mapError(error);
+    sendError(reply, frame, host.outcome?.toError(known, frame) ?? known);
   }
 
   /** Ends the request. Afterwards only its last reply is sent. Returns false if it had already ended. */

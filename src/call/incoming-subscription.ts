@@ -7,6 +7,7 @@ import {
   type Identity,
   type ResponseEnvelope,
   type SubscribeOptions,
+  type SubscriptionIterator,
 } from "../operation/index.ts";
 import { subscribeIncoming } from "../registry/index.ts";
 import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
@@ -14,7 +15,7 @@ import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
 
 /** A subscription that runs for a remote caller. It requests values from its handler while there is credit. */
 export class IncomingSubscription extends IncomingRequest {
-  #values: AsyncIterableIterator<ResponseEnvelope, undefined> | undefined = undefined;
+  #values: SubscriptionIterator<ResponseEnvelope> | undefined = undefined;
   #credit: number;
   /** Absent if the caller has not limited the bytes that are sent and not yet consumed. */
   readonly #byteCredit: ByteCredit | undefined;
@@ -102,7 +103,9 @@ export class IncomingSubscription extends IncomingRequest {
     return this.send({ type: "call.completed", requestId: this.frame.requestId });
   }
 
-  #sendValue(output: ResponseEnvelope): void | Promise<void> {
+  #sendValue(envelope: ResponseEnvelope): void | Promise<void> {
+    const { outcome } = this.host;
+    const output = outcome === undefined ? envelope : outcome.toEnvelope(envelope);
     this.#credit -= 1;
     const frame: CallResponded = { type: "call.responded", requestId: this.frame.requestId, output, seq: this.#seq };
     if (this.#byteCredit?.spend(output.data)) frame.creditDue = true;

@@ -4,12 +4,13 @@ export {
   buildCallHandler,
   type CallHandler,
   type CallHandlerOptions,
+  createCallHandler,
   type HandlerChange,
 } from "./call-handler.ts";
 export { drain, type StopOptions } from "./drain.ts";
 export { CallEventMap, CallEventSchema } from "./events.ts";
 export { IncomingCall } from "./incoming-call.ts";
-export { type Authenticate, type IdentityRules, RequestRunner } from "./incoming-request.ts";
+export { type Authenticate, type IdentityRules, type OutcomeFilter, RequestRunner } from "./incoming-request.ts";
 export { IncomingSubscription } from "./incoming-subscription.ts";
 export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./outgoing/index.ts";
 export { type PeerSourceOptions, peerSource } from "./peers.ts";

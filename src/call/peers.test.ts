@@ -197,7 +197,7 @@ test("a hub does not offer to its peers what it has from them", async () => {
 });
 
 describe("peers that a test plays", () => {
-  /** A source over a transport on which the test says what peers announce, and what it reports. */
+  /** A source over a transport whose announcements the test controls, and what it reports. */
   async function listen() {
     let say: (event: PeerEvent) => void = () => {};
     const transport: Transport = {

@@ -38,7 +38,7 @@ export interface StopHandling {
  * One end of the call protocol. It calls the operations of other peers and serves its own operations, over any
  * transport. Every call settles exactly once, with the envelope or the `CallError` of a direct call.
  */
-export class PendingRequestMap extends TransportCaller {
+export class PendingRequestMap extends TransportCaller<Transport> {
   /** Requests whose handler replies with `respond()`, `emitError()` or `complete()`. */
   readonly #recorded = new RecordedRequests();
   readonly #serving = new Set<ServedHandler | ServedUnlistedHandler>();

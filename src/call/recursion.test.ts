@@ -24,7 +24,7 @@ const pairOfWebSockets: Pair = async () => {
   const http = createServer();
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   closing.push(() => http.close());
-  const server = await createWebSocketServer({ server: http, allowAnonymous: true, acceptOperations: true });
+  const server = await createWebSocketServer({ server: http, acceptOperations: true });
   const { port } = http.address() as AddressInfo;
   return [server, await createWebSocketTransport(`ws://127.0.0.1:${port}/`)];
 };

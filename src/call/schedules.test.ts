@@ -1,14 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type CallError, OperationRegistry, type ResponseEnvelope } from "../index.ts";
+import { countCases } from "../internal/testing.ts";
 import { createEventTargetTransport, createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap } from "./index.ts";
 import { operation, subscription } from "./testing.ts";
 
-/** What can happen to a call, each in the turn of the event loop that a schedule says. */
+/** What can happen to a call, each in the turn of the event loop that the schedule sets. */
 interface Schedule {
-  /** Microtask turns until the handler answers; `never` when it does not. */
+  /** Microtask turns until the handler returns; `never` if it does not. */
   answer: number | "never" | "throws";
   /** Turns until the caller aborts. */
   abort: number | "never";
@@ -100,7 +101,7 @@ for (const [name, createNetwork] of Object.entries(networks)) {
             });
           }
           if (close !== "never") void turns(close).then(() => (who === "caller" ? asking : serving).close());
-          // A handler that never answers ends with the map at the latest.
+          // A handler that never returns ends with the map at the latest.
           await turns(60);
           if (settled === 0) await asking.close();
           const result = await outcome;
@@ -124,16 +125,16 @@ for (const [name, createNetwork] of Object.entries(networks)) {
         await asking.close();
         await serving.close();
       }),
-      { numRuns: 2_000 },
+      { numRuns: countCases(500) },
     );
   });
 }
 
-test("whatever a consumer does, it gets a part of the values in order, and the producer ends", async () => {
+test("whatever a consumer does, it receives a part of the values in order, and the producer ends", async () => {
   const consumer = fc.record({
     produced: fc.integer({ min: 0, max: 12 }),
     credit: fc.integer({ min: 1, max: 5 }),
-    /** How many values are asked for at once, each time. */
+    /** Number of values that are requested together, each time. */
     asks: fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 5 }),
     end: fc.constantFrom("return", "abort", "drain", "close"),
   });
@@ -178,6 +179,6 @@ test("whatever a consumer does, it gets a part of the values in order, and the p
       expect([open, calls.pendingCount]).toEqual([0, 0]);
       await calls.close();
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(250) },
   );
 });

@@ -30,7 +30,7 @@ export interface ServedCalls extends AsyncDisposable {
  * const transport = await createWebSocketServer({
  *   server: http,
  *   path: "/operations",
- *   authenticate: (token) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
+ *   authenticate: ({ token }) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
  * });
  * const served = await serveCalls(registry, transport);
  * http.listen(0, "127.0.0.1");

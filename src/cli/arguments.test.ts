@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { checkPositionals, parseArguments, unknownCommand } from "./arguments.ts";
+import { checkPositionals, parseArguments } from "./arguments.ts";
 import { defineCommand } from "./command.ts";
+import { loadCommand } from "./commands.ts";
 import { splitCommand } from "./source-target.ts";
 
 const options = {
@@ -34,8 +35,6 @@ test("the number of arguments is checked", () => {
   const command = defineCommand({
     examples: [],
     arguments: "ID",
-    minArguments: 1,
-    maxArguments: 1,
     options: {},
     run: async () => {},
   });
@@ -49,9 +48,11 @@ test("the number of arguments is checked", () => {
   );
 });
 
-test("an unknown command is never run as another one", () => {
-  expect(unknownCommand("lst").message).toBe('There is no command "lst". Did you mean "list"?');
-  expect(unknownCommand("zzzzz").message).toBe('There is no command "zzzzz". Run "operations --help" for a list.');
+test("an unknown command is never run as another one", async () => {
+  await expect(loadCommand("lst")).rejects.toThrow('There is no command "lst". Did you mean "list"?');
+  await expect(loadCommand("zzzzz")).rejects.toThrow(
+    'There is no command "zzzzz". Run "operations --help" for a list.',
+  );
 });
 
 test.each([

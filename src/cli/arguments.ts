@@ -1,8 +1,6 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../internal/nearest.ts";
 import { quote } from "../internal/text.ts";
-import { type CommandOptions, generalOptions, type LoadedCommand } from "./command.ts";
-import { listedCommands } from "./commands.ts";
+import { type Command, type CommandOptions, generalOptions } from "./command.ts";
 import { unknownName, usageError } from "./failures.ts";
 
 /** The parsed arguments of one command. */
@@ -20,46 +18,34 @@ export function parseArguments(args: readonly string[], own: CommandOptions): Pa
   const parsed: ParsedArguments = { positionals: [], options: {} };
   for (const token of tokens) {
     if (token.kind === "positional") parsed.positionals.push(token.value);
-    if (token.kind === "option") parsed.options[token.name] = readOption(token, options);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value } = token;
+    const option = Object.hasOwn(options, name) ? options[name]! : undefined;
+    if (option === undefined) {
+      const known = Object.keys(options).map((long) => `--${long}`);
+      throw unknownName("option", rawName, known, "Run the command with --help for a list.");
+    }
+    if (option.type === "string" && value === undefined) {
+      throw usageError(`The option ${rawName} requires a value: ${rawName} ${option.value}.`);
+    }
+    if (option.type === "boolean" && value !== undefined) {
+      throw usageError(`The option ${rawName} does not take a value.`);
+    }
+    parsed.options[name] = value ?? true;
   }
   return parsed;
 }
 
-function readOption(
-  { name, rawName, value }: { name: string; rawName: string; value?: string | undefined },
-  options: CommandOptions,
-): string | boolean {
-  const option = Object.hasOwn(options, name) ? options[name]! : undefined;
-  if (option === undefined) {
-    const meant = nearest(name, Object.keys(options));
-    throw unknownName(
-      `There is no option ${quote(rawName)}.`,
-      meant && `--${meant}`,
-      " Run the command with --help for a list.",
-    );
-  }
-  if (option.type === "boolean") {
-    if (value !== undefined) throw usageError(`The option ${rawName} does not take a value.`);
-    return true;
-  }
-  if (value === undefined) throw usageError(`The option ${rawName} requires a value: ${rawName} ${option.value}.`);
-  return value;
-}
-
 /** Throws if a command received fewer or more arguments than it takes. */
-export function checkPositionals(name: string, command: LoadedCommand, positionals: readonly string[]): void {
-  const { minArguments = 0, maxArguments = 0 } = command;
+export function checkPositionals(name: string, command: Command, positionals: readonly string[]): void {
+  const words = command.arguments?.split(" ") ?? [];
+  const required = words.filter((word) => /^\w/.test(word)).length;
+  const allowed = words.includes("…]") ? Number.POSITIVE_INFINITY : words.length;
   const help = `Run "operations ${name} --help" for examples.`;
-  if (positionals.length < minArguments) {
-    throw usageError(`An argument is missing: operations ${name} ${command.arguments ?? ""}. ${help}`);
+  if (positionals.length < required) {
+    throw usageError(`An argument is missing: operations ${name} ${command.arguments}. ${help}`);
   }
-  if (positionals.length > maxArguments) {
-    throw usageError(`The argument ${quote(positionals[maxArguments]!)} is one too many. ${help}`);
+  if (positionals.length > allowed) {
+    throw usageError(`The argument ${quote(positionals[allowed]!)} is one too many. ${help}`);
   }
-}
-
-/** The error for a command that does not exist. */
-export function unknownCommand(name: string): Error {
-  const help = ' Run "operations --help" for a list.';
-  return unknownName(`There is no command ${quote(name)}.`, nearest(name, listedCommands()), help);
 }

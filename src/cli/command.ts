@@ -1,3 +1,4 @@
+import type { Environment } from "../hub/index.ts";
 import type { OutputStream } from "./output-stream.ts";
 
 /** One option of a command. */
@@ -19,13 +20,8 @@ export type CommandOptions = Readonly<Record<string, CommandOption>>;
 
 /** The values of options: `undefined` for an option that was not passed. */
 export type OptionValues<Options extends CommandOptions> = {
-  readonly [Name in keyof Options]: ValueTypes[Options[Name]["type"]] | undefined;
+  readonly [Name in keyof Options]: { string: string; boolean: boolean }[Options[Name]["type"]] | undefined;
 };
-
-interface ValueTypes {
-  string: string;
-  boolean: boolean;
-}
 
 /** Options that every command has. */
 export const generalOptions = {
@@ -41,13 +37,15 @@ export interface CommandContext<Options extends CommandOptions = CommandOptions>
   /** Values of the options. */
   readonly options: OptionValues<Options> & OptionValues<typeof generalOptions>;
   /** Variables of the environment. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Environment;
   /** The folder in which the command was started. */
   readonly folder: string;
   /** Receives the result and nothing else. */
   readonly stdout: OutputStream;
   /** Receives messages. */
   readonly stderr: OutputStream;
+  /** Prints the result of the command: a string for a person, or with `--json` the same as data. */
+  print(text: string, data: unknown): Promise<void>;
   /** Fires when the user interrupts the command, and when the reader of stdout is gone. */
   readonly signal: AbortSignal;
   /** The operation that the command works on, for the report of a failure. The command sets it. */
@@ -58,27 +56,17 @@ export interface CommandContext<Options extends CommandOptions = CommandOptions>
 export interface Command<Options extends CommandOptions = CommandOptions> {
   /** Lines that the help begins with, without `operations` in front. */
   readonly examples: readonly string[];
-  /** The arguments in the help, such as `ID [KEY=VALUE …]`. @default the command takes none */
+  /** The arguments, such as `ID [KEY=VALUE …]`: those in brackets are optional. @default the command takes none */
   readonly arguments?: string;
-  /** Minimum number of arguments. @default 0 */
-  readonly minArguments?: number;
-  /** Maximum number of arguments. @default 0 */
-  readonly maxArguments?: number;
   /**
    * What a shell suggests for the arguments: ids of operations for the first one, with the keys of the input for those
-   * after it, or some values. @default nothing
+   * after it, names of files, or some values. @default nothing
    */
-  readonly completes?: "operation" | "operation and input" | readonly string[];
+  readonly completes?: "operation" | "operation and input" | "files" | readonly string[];
   /** Its options, beside the general ones. */
   readonly options: Options;
   /** Runs the command. Resolves with its exit code, 0 by default. */
   run(context: CommandContext<Options>): Promise<number | void>;
-}
-
-/** A command of the table, whose options the caller does not know. */
-export interface LoadedCommand extends Omit<Command, "run"> {
-  /** Runs the command. The context has the values of its own options. */
-  run(context: never): Promise<number | void>;
 }
 
 /** Checks the types of a command and returns it unchanged. */

@@ -1,77 +1,43 @@
-import type { LoadedCommand } from "./command.ts";
+import type { Command } from "./command.ts";
+import { unknownName } from "./failures.ts";
 
-/** A row of the table of commands. */
-export interface CommandEntry {
-  /** What the command does, in one sentence. */
-  readonly summary: string;
-  /** Whether only programs use it, so that the help does not list it. @default false */
-  readonly hidden?: boolean;
-  /** Loads the command. Only the command that runs is loaded, so that all of them start fast. */
-  load(): Promise<LoadedCommand>;
-}
-
-/** All commands by name, in the order of the help. */
-export const commands: Readonly<Record<string, CommandEntry>> = {
-  serve: {
-    summary: "Serve operations over HTTP, MCP and WebSocket, or over MCP on stdio.",
-    load: async () => (await import("./commands/serve.ts")).serve,
-  },
-  list: {
-    summary: "List operations, or search them.",
-    load: async () => (await import("./commands/list.ts")).list,
-  },
-  describe: {
-    summary: "Print the TypeScript signature, an example, the errors and the access rule of an operation.",
-    load: async () => (await import("./commands/describe.ts")).describe,
-  },
-  call: {
-    summary: "Call an operation and print its result.",
-    load: async () => (await import("./commands/call.ts")).call,
-  },
-  subscribe: {
-    summary: "Subscribe to an operation and print its values, one per line.",
-    load: async () => (await import("./commands/subscribe.ts")).subscribe,
-  },
-  types: {
-    summary: "Write TypeScript types for all operations, or check that contracts did not change.",
-    load: async () => (await import("./commands/types.ts")).types,
-  },
-  init: {
-    summary: "Create a project that serves operations.",
-    load: async () => (await import("./commands/init.ts")).init,
-  },
-  token: {
-    summary: "Create a token for a caller.",
-    load: async () => (await import("./commands/token.ts")).token,
-  },
-  trust: {
-    summary: "Allow the configuration of a folder to run.",
-    load: async () => (await import("./commands/trust.ts")).trust,
-  },
-  doctor: {
-    summary: "Find out what does not work, and how to fix it.",
-    load: async () => (await import("./commands/doctor.ts")).doctor,
-  },
-  "mcp-config": {
-    summary: "Add the operations to an editor, as an MCP server.",
-    load: async () => (await import("./commands/mcp-config.ts")).mcpConfig,
-  },
-  completion: {
-    summary: "Print the completion script of a shell.",
-    load: async () => (await import("./commands/completion.ts")).completion,
-  },
-  help: {
-    summary: "Print the help of the program or of a command.",
-    load: async () => (await import("./commands/help.ts")).help,
-  },
-  complete: {
-    summary: "Print completions for a shell.",
-    hidden: true,
-    load: async () => (await import("./commands/completion.ts")).complete,
-  },
+/** What each command does, in the order of the help. */
+export const summaries = {
+  serve: "Serve operations over HTTP, MCP and WebSocket, or over MCP on stdio.",
+  list: "List operations, or search them.",
+  describe: "Print the TypeScript signature, an example, the errors and the access rule of an operation.",
+  call: "Call an operation and print its result.",
+  subscribe: "Subscribe to an operation and print its values, one per line.",
+  types: "Write TypeScript types for all operations, or check that contracts did not change.",
+  init: "Create a project that serves operations.",
+  token: "Create a token for a caller.",
+  trust: "Allow the configuration of a folder to run.",
+  doctor: "Find out what does not work, and how to fix it.",
+  "mcp-config": "Add the operations to an editor, as an MCP server.",
+  completion: "Print the completion script of a shell.",
+  help: "Print the help of the program or of a command.",
 };
 
-/** Names of the commands that the help lists. */
-export function listedCommands(): string[] {
-  return Object.keys(commands).filter((name) => !commands[name]!.hidden);
+/** Only the command that runs is loaded, so that all of them start fast. `complete` is for the scripts of shells. */
+const loaders: Readonly<Record<keyof typeof summaries | "complete", () => Promise<Command>>> = {
+  serve: async () => (await import("./commands/serve.ts")).serve,
+  list: async () => (await import("./commands/list.ts")).list,
+  describe: async () => (await import("./commands/describe.ts")).describe,
+  call: async () => (await import("./commands/call.ts")).call,
+  subscribe: async () => (await import("./commands/call.ts")).subscribe,
+  types: async () => (await import("./commands/types.ts")).types,
+  init: async () => (await import("./commands/init.ts")).init,
+  token: async () => (await import("./commands/access.ts")).token,
+  trust: async () => (await import("./commands/access.ts")).trust,
+  doctor: async () => (await import("./commands/doctor.ts")).doctor,
+  "mcp-config": async () => (await import("./commands/mcp-config.ts")).mcpConfig,
+  completion: async () => (await import("./commands/completion.ts")).completion,
+  help: async () => (await import("./commands/help.ts")).help,
+  complete: async () => (await import("./commands/completion.ts")).complete,
+};
+
+/** Loads a command. Throws for an unknown name, with the one that was probably meant. */
+export async function loadCommand(name: string): Promise<Command> {
+  if (Object.hasOwn(loaders, name)) return loaders[name as keyof typeof loaders]();
+  throw unknownName("command", name, Object.keys(summaries), 'Run "operations --help" for a list.');
 }

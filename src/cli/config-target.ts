@@ -8,33 +8,49 @@ import {
   type HubOptions,
   type LoadedConfig,
   loadConfig,
+  type ResolvedConfig,
 } from "../hub/index.ts";
 import { settlesWithin, waitFor } from "../internal/wait.ts";
 import { CallError } from "../operation/index.ts";
 import type { CommandContext } from "./command.ts";
+import { usageError } from "./failures.ts";
 import { redirectOutput } from "./output-stream.ts";
-import { RegistryTarget } from "./source-target.ts";
-import type { Target, targetOptions } from "./target.ts";
-import { requireTrust } from "./trust.ts";
+import { createPrompt, requestInputs } from "./prompt.ts";
+import { createLocalTarget } from "./source-target.ts";
+import { type Target, type TargetContext, type targetOptions, timeoutsOf } from "./target.ts";
+import { describeActions, requireTrust, storeTrust } from "./trust.ts";
 
 /** Maximum time in ms that an interrupted start takes to end. */
 const maxClosingMs = 3_000;
 
 /** The part of a context that finds a configuration. */
-export type ConfigContext = CommandContext<Pick<typeof targetOptions, "config">>;
+type ConfigContext = CommandContext<Pick<typeof targetOptions, "config">>;
 
 /**
- * Loads the configuration that `--config` names, or else the one in the folder, which runs only if the user trusts it.
- * Returns `undefined` if there is neither.
+ * Loads the configuration that `--config` names, or else the one in the folder, which runs only if the user trusts it: now,
+ * and when the hub reads it again.
  */
-export async function readConfig(context: ConfigContext): Promise<LoadedConfig | undefined> {
-  const { options, environment, folder } = context;
-  const file = options.config === undefined ? await findConfig(folder) : resolve(folder, options.config);
-  if (file === undefined) return undefined;
-  if (options.config === undefined) {
-    await requireTrust(file, { environment, ask: askOnTerminal(context) });
+export async function readConfig(context: ConfigContext): Promise<LoadedConfig & Pick<HubOptions, "beforeReload">> {
+  const { options, environment, folder, stderr } = context;
+  redirectOutput(stderr); // Configurations and modules may print.
+  if (options.config !== undefined) return loadConfig(resolve(folder, options.config), { environment });
+  const file = await findConfig(folder);
+  if (file === undefined) {
+    throw usageError(
+      "There is nothing to work on. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.",
+    );
   }
-  return loadConfig(file, { environment });
+  const prompt = createPrompt(context);
+  const accepted = await requireTrust(file, environment, async (trust) => {
+    const reply = await prompt?.(`${describeActions(trust)}\nDo you trust it? [y/N] `);
+    const isAccepted = /^\s*y(?:es)?\s*$/i.test(reply ?? "");
+    if (isAccepted) await storeTrust(trust, environment).catch(() => {}); // The user is asked again the next time.
+    return isAccepted;
+  });
+  const beforeReload = async () => {
+    await requireTrust(accepted.file, environment, async ({ hash }) => hash === accepted.hash);
+  };
+  return { ...(await loadConfig(accepted.file, { environment })), beforeReload };
 }
 
 /** Starts a hub. An interruption ends the wait for its sources. */
@@ -50,37 +66,30 @@ export async function startHub(config: HubConfig, options: HubOptions, signal: A
 }
 
 /** Opens the hub of a configuration in this process, without serving it. Its user has all scopes. */
-export async function openConfig(context: ConfigContext, timeout: number): Promise<Target | undefined> {
-  const { signal, environment, stderr } = context;
-  redirectOutput(stderr); // Modules may print.
-  const loaded = await readConfig(context);
-  if (loaded === undefined) return undefined;
-  const { config, file, folder } = loaded;
+export async function openConfig(context: TargetContext): Promise<Target> {
+  const { signal, operation } = context;
+  const { config: loaded, ...place } = await readConfig(context);
   // The history file belongs to the hub that serves this configuration, which may be running.
-  const { file: _, ...history } = config.history ?? {};
-  const hub = await startHub(
-    { ...config, history },
-    { file, folder, environment, listen: false, startTimeout: timeout },
-    signal,
-  );
-  return new RegistryTarget(file, hub.registry, operatorOf(hub.registry), () => hub.close());
+  const { file: _, ...history } = loaded.history ?? {};
+  const config = { ...loaded, history };
+  const sources = selectSources(config, operation);
+  const environment = await requestInputs({ sources }, context);
+  const options = { ...place, environment, listen: false, startTimeout: timeoutsOf(context).call };
+  const hub = await startHub({ ...config, sources }, options, signal);
+  if (operation !== undefined && hub.registry.getSpec(operation) === undefined) await hub.reload(config);
+  const { registry } = hub;
+  const identity = operatorOf(registry);
+  return createLocalTarget(context, registry, { label: place.file, identity, close: () => hub.close() });
 }
 
-/** Returns a function that asks a question on the terminal; `undefined` where no person could respond. */
-function askOnTerminal({
-  options,
-  stderr,
-  signal,
-}: ConfigContext): ((question: string) => Promise<boolean>) | undefined {
-  if (!process.stdin.isTTY || !stderr.isTerminal || options.json === true) return undefined;
-  return async (question) => {
-    const { createInterface } = await import("node:readline/promises");
-    const prompt = createInterface({ input: process.stdin, output: process.stderr });
-    prompt.on("SIGINT", () => process.kill(process.pid, "SIGINT")); // The terminal does not send it while it is read.
-    try {
-      return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `, { signal })).trim());
-    } finally {
-      prompt.close();
-    }
-  };
+/**
+ * The sources that have to start for one operation. An API or an MCP server calls nothing else, so its operations need only
+ * that source. Modules may call every other source.
+ */
+function selectSources({ sources = {} }: ResolvedConfig, operation: string | undefined): typeof sources {
+  const found = Object.entries(sources).find(
+    ([name, source]) =>
+      ("openapi" in source || "mcp" in source) && operation?.startsWith(`${source.namespace ?? name}.`),
+  );
+  return found === undefined ? sources : Object.fromEntries([found]);
 }

@@ -1,10 +1,19 @@
-import { expect, test } from "vitest";
-import { addServer, type EditorServer, EditProblem, editors, formatServer } from "./editors.ts";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { type Editor, editors } from "../hub/editors.ts";
+import { loadMCPConfig } from "../hub/index.ts";
+import { addServer as addToFile, type EditorServer } from "./editors.ts";
 
 const program: EditorServer = { command: "npx", args: ["-y", "@alkdev/operations", "serve", "--stdio"] };
 const hub: EditorServer = { url: "http://127.0.0.1:4000/mcp" };
 const args = ["-y", "@alkdev/operations", "serve", "--stdio"];
 const bearer = (reference: string) => ({ Authorization: `Bearer $${reference}` });
+
+function addServer(editor: Editor, content: string, name: string, server: EditorServer): string {
+  return addToFile(editor, editor.serversKey === "mcp_servers" ? "config.toml" : "mcp.json", content, name, server);
+}
 
 test.each([
   ["claude", { mcpServers: { operations: { type: "stdio", command: "npx", args } } }],
@@ -14,7 +23,7 @@ test.each([
   ["windsurf", { mcpServers: { operations: { command: "npx", args } } }],
   ["gemini", { mcpServers: { operations: { command: "npx", args } } }],
 ])("%s: a program", (name, expected) => {
-  const text = formatServer(editors[name]!, "operations", program);
+  const text = addServer(editors[name]!, "", "operations", program);
   expect(JSON.parse(text)).toEqual(expected);
   expect(text).toBe(`${JSON.stringify(expected, null, 2)}\n`);
 });
@@ -25,12 +34,12 @@ test.each([
   ["windsurf", { serverUrl: hub.url, headers: bearer("{env:OPERATIONS_TOKEN}") }],
   ["gemini", { httpUrl: hub.url, headers: bearer("{OPERATIONS_TOKEN}") }],
 ])("%s: a running hub, whose token stays in the environment", (name, entry) => {
-  expect(JSON.parse(formatServer(editors[name]!, "operations", hub))).toEqual({ mcpServers: { operations: entry } });
+  expect(JSON.parse(addServer(editors[name]!, "", "operations", hub))).toEqual({ mcpServers: { operations: entry } });
 });
 
 test("vscode: a running hub, whose token the editor requests", () => {
   const vscode = editors["vscode"]!;
-  const text = formatServer(vscode, "operations", hub);
+  const text = addServer(vscode, "", "operations", hub);
   const headers = bearer("{input:operations-token}");
   const input = { id: "operations-token", type: "promptString", description: "Token of the hub", password: true };
   expect(JSON.parse(text)).toEqual({
@@ -42,19 +51,26 @@ test("vscode: a running hub, whose token the editor requests", () => {
   expect(JSON.parse(addServer(vscode, other, "operations", hub)).inputs).toEqual([{ id: "mine" }, input]);
 });
 
+test.each(["cursor", "codex"])("%s: a byte order mark stays", (name) => {
+  const [mark, rest] = ["\uFEFF", addServer(editors[name]!, "", "mine", program)];
+  expect(addServer(editors[name]!, mark + rest, "operations", program)).toBe(
+    mark + addServer(editors[name]!, rest, "operations", program),
+  );
+});
+
 test("claude-desktop: a running hub is refused, because the file has only programs", () => {
-  expect(() => formatServer(editors["claude-desktop"]!, "operations", hub)).toThrow(
-    new EditProblem("its file cannot contain URLs, only programs"),
+  expect(() => addServer(editors["claude-desktop"]!, "", "operations", hub)).toThrow(
+    '"mcp.json" of Claude Desktop was not changed: it cannot contain URLs, only programs.',
   );
 });
 
 test("codex: a program and a running hub", () => {
   const codex = editors["codex"]!;
-  expect(formatServer(codex, "operations", program)).toBe(`[mcp_servers.operations]
+  expect(addServer(codex, "", "operations", program)).toBe(`[mcp_servers.operations]
 command = "npx"
 args = [ "-y", "@alkdev/operations", "serve", "--stdio" ]
 `);
-  expect(formatServer(codex, "operations", hub)).toBe(`[mcp_servers.operations]
+  expect(addServer(codex, "", "operations", hub)).toBe(`[mcp_servers.operations]
 url = "http://127.0.0.1:4000/mcp"
 bearer_token_env_var = "OPERATIONS_TOKEN"
 `);
@@ -103,11 +119,13 @@ test("comments and other tables of a TOML file stay, and the old table is replac
 model = "o9" # stays
 
 [mcp_servers.operations]
+# How it starts
 command = "old"
 
 [mcp_servers.operations.env]
 KEY = "x"
 
+# My files
 [mcp_servers.files] # mine
 command = "files"
 `;
@@ -115,6 +133,8 @@ command = "files"
   expect(once).toBe(`# My settings
 model = "o9" # stays
 
+# How it starts
+# My files
 [mcp_servers.files] # mine
 command = "files"
 
@@ -126,11 +146,11 @@ args = []
 });
 
 test.each([
-  ["cursor", "{ mcpServers", "it is not valid JSON with comments: see line 1"],
-  ["cursor", "[]", "it is not an object"],
-  ["cursor", '{ "mcpServers": [] }', '"mcpServers" is not an object'],
-  ["codex", "model =", "it is not valid TOML"],
-  ["codex", "mcp_servers = 1", '"mcp_servers" is not a table'],
+  ["cursor", "{ mcpServers", "mcp.json:1:3: The configuration is not valid JSON: invalid symbol."],
+  ["cursor", "[]", 'its content or "mcpServers" is not an object'],
+  ["cursor", '{ "mcpServers": [] }', 'its content or "mcpServers" is not an object'],
+  ["codex", "model =", "config.toml:1:8: The configuration is not valid TOML."],
+  ["codex", "mcp_servers = 1", 'its content or "mcp_servers" is not an object'],
   [
     "codex",
     'mcp_servers.operations.command = "old"',
@@ -142,10 +162,32 @@ test.each([
     'the table of the server "operations" is written in a form that cannot be replaced',
   ],
 ])("a file that cannot be edited safely is refused: %s %s", (name, content, problem) => {
-  expect(() => addServer(editors[name]!, content, "operations", program)).toThrow(new EditProblem(problem));
+  expect(() => addServer(editors[name]!, content, "operations", program)).toThrow(problem);
 });
 
 test("a server name is data", () => {
   const text = addServer(editors["cursor"]!, "{}", "__proto__", { command: "x", args: [] });
   expect(Object.keys(JSON.parse(text).mcpServers)).toEqual(["__proto__"]);
+});
+
+test.each(Object.entries(editors))("%s: a hub can read what was written", async (name, editor) => {
+  const folder = await mkdtemp(join(tmpdir(), "editors "));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, editor.projectFile ?? editor.userFile[1]);
+  const cwd = editor.projectFile === undefined ? dirname(file) : folder;
+  const started = addToFile(editor, file, "", "started", program);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, editor.toRemote === undefined ? started : addToFile(editor, file, started, "running", hub));
+
+  const { servers, skipped, warnings } = await loadMCPConfig(file, {
+    environment: { OPERATIONS_TOKEN: "s3cr3t", OPERATIONS_INPUT_OPERATIONS_TOKEN: "s3cr3t" },
+  });
+
+  const token = { headers: { Authorization: "Bearer s3cr3t" } };
+  const running = { ...hub, ...(name === "codex" ? { auth: { type: "bearer", token: "s3cr3t" } } : token) };
+  expect({ servers, skipped, warnings }).toEqual({
+    servers: { started: { command: "npx", args, cwd }, ...(editor.toRemote && { running }) },
+    skipped: [],
+    warnings: [],
+  });
 });

@@ -1,3 +1,4 @@
+import { nearest } from "../internal/nearest.ts";
 import { getOwn } from "../internal/objects.ts";
 import { quote, toReason } from "../internal/text.ts";
 import { CallError, isCallError } from "../operation/index.ts";
@@ -20,20 +21,12 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
-/** Exit codes by `error.code`. Every other code, such as one that an operation declares, is {@link exitCodes.failed}. */
-export const exitCodesByErrorCode: Readonly<Record<string, number>> = {
-  USAGE: exitCodes.usage,
-  CONFIG_NOT_TRUSTED: exitCodes.usage,
-  OPERATION_NOT_FOUND: exitCodes.usage,
-  VALIDATION_ERROR: exitCodes.usage,
-  WRONG_OPERATION_TYPE: exitCodes.usage,
-  ACCESS_DENIED: exitCodes.denied,
-  UPSTREAM_DENIED: exitCodes.denied,
-  UNAVAILABLE: exitCodes.unreachable,
-  TIMEOUT: exitCodes.unreachable,
-  ABORTED: exitCodes.unreachable,
-  FILTER_FAILED: exitCodes.unexpected,
-  UNEXPECTED: exitCodes.unexpected,
+/** Error codes by exit code. Every other code, such as one that an operation declares, is {@link exitCodes.failed}. */
+export const errorCodesByExitCode: Readonly<Record<number, readonly string[]>> = {
+  [exitCodes.unexpected]: ["UNEXPECTED", "FILTER_FAILED"],
+  [exitCodes.usage]: ["USAGE", "CONFIG_NOT_TRUSTED", "OPERATION_NOT_FOUND", "VALIDATION_ERROR", "WRONG_OPERATION_TYPE"],
+  [exitCodes.denied]: ["ACCESS_DENIED", "UPSTREAM_DENIED"],
+  [exitCodes.unreachable]: ["UNAVAILABLE", "TIMEOUT", "ABORTED"],
 };
 
 /** Invalid usage: nothing was called. The message states what to do instead. */
@@ -41,9 +34,21 @@ export function usageError(message: string): CallError {
   return new CallError("USAGE", message, undefined, { mayHaveRun: false });
 }
 
-/** Invalid usage with the name that was probably meant, or else with `help`. */
-export function unknownName(message: string, suggestion: string | undefined, help: string): CallError {
-  return usageError(suggestion === undefined ? message + help : `${message} Did you mean ${quote(suggestion)}?`);
+/**
+ * Invalid usage: an unknown name, with the one that was probably meant.
+ * @param kind what the name is for, such as `command`
+ * @param help what to do if no known name is similar. By default the known names are listed.
+ */
+export function unknownName(kind: string, name: string, known: readonly string[], help?: string): CallError {
+  const meant = nearest(name, known);
+  const advice = meant === undefined ? (help ?? `Use ${known.join(", ")}.`) : `Did you mean ${quote(meant)}?`;
+  return usageError(`There is no ${kind} ${quote(name)}. ${advice}`);
+}
+
+/** A file that the user named cannot be read or written. */
+export function fileError(path: string, action: "read" | "written", error: unknown): CallError {
+  const reason = toReason(error).replace(/, \w+(?: '.*')?$/s, ""); // Node adds the system call and the path.
+  return usageError(`The file ${quote(path, 1_000)} cannot be ${action}: ${reason}.`);
 }
 
 /** The report of a failure, as `--json` prints it. */
@@ -62,33 +67,27 @@ export interface FailureReport {
 
 /** Converts what a command threw to its report and exit code. */
 export function toFailure(error: unknown, operation: string | undefined): { report: FailureReport; exitCode: number } {
-  const known = isCallError(error) ? error : undefined;
-  if (known === undefined) {
-    const code = "UNEXPECTED";
-    return {
-      report: withOperation({ code, message: `${toReason(error)}.` }, operation),
-      exitCode: exitCodes.unexpected,
-    };
-  }
-  const { code, message, details } = known.toJSON();
-  const report = withOperation({ code, message }, operation);
-  const nearest = code === "OPERATION_NOT_FOUND" ? getOwn(details, "nearest") : undefined;
-  // The message of the library also describes how a program writes the id.
-  if (typeof nearest === "string" && operation !== undefined) {
-    report.message = `No operation ${quote(operation)}. Did you mean ${quote(nearest)}?`;
-  }
-  const issues = code === "VALIDATION_ERROR" ? (details as { errors?: unknown } | undefined)?.errors : undefined;
+  const known = isCallError(error) ? error : new CallError("UNEXPECTED", `${toReason(error)}.`);
+  const { code, message, details, mayHaveRun } = known.toJSON();
+  const report: FailureReport = { code, message, ...(operation !== undefined && { operation }) };
+  const issues = code === "VALIDATION_ERROR" ? getOwn(details, "errors") : undefined;
   if (issues !== undefined) report.issues = issues;
   else if (details !== undefined) report.details = details;
-  return { report, exitCode: exitCodeOf(known) };
+  if (operation !== undefined) report.message = adviseCommand(code, details, operation) ?? message;
+  const [exitCode] = Object.entries(errorCodesByExitCode).find(([, codes]) => codes.includes(code)) ?? [
+    exitCodes.failed,
+  ];
+  // An operation that ran may also report that some input is invalid: only what never ran is invalid usage.
+  const hasRun = Number(exitCode) === exitCodes.usage && mayHaveRun;
+  return { report, exitCode: hasRun ? exitCodes.failed : Number(exitCode) };
 }
 
-/** An operation that ran may also report that some input is invalid: only what never ran is invalid usage. */
-function exitCodeOf({ code, mayHaveRun }: CallError): number {
-  const exitCode = Object.hasOwn(exitCodesByErrorCode, code) ? exitCodesByErrorCode[code]! : exitCodes.failed;
-  return exitCode === exitCodes.usage && mayHaveRun ? exitCodes.failed : exitCode;
-}
-
-function withOperation(report: FailureReport, operation: string | undefined): FailureReport {
-  return operation === undefined ? report : { ...report, operation };
+/** The messages of the library describe what a program writes instead. Here it is a command. */
+function adviseCommand(code: string, details: unknown, operation: string): string | undefined {
+  const meant = code === "OPERATION_NOT_FOUND" ? getOwn(details, "nearest") : undefined;
+  if (typeof meant === "string") return `No operation ${quote(operation)}. Did you mean ${quote(meant)}?`;
+  if (code !== "WRONG_OPERATION_TYPE") return undefined;
+  return getOwn(details, "type") === "subscription"
+    ? `${quote(operation)} is a subscription. Run "operations subscribe ${operation}".`
+    : `${quote(operation)} is not a subscription. Run "operations call ${operation}".`;
 }

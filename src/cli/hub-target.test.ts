@@ -1,8 +1,12 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { listen } from "../node/index.ts";
+import { CallError, defineOperation, Type } from "../operation/index.ts";
+import { createRegistry } from "../registry/index.ts";
+import { serveHTTP } from "../serve/http/index.ts";
 import { openHub } from "./hub-target.ts";
-import type { Target } from "./target.ts";
+import type { Target, TargetContext } from "./target.ts";
 
 let server: Server | undefined;
 
@@ -12,12 +16,22 @@ afterEach(() => {
   server = undefined;
 });
 
-async function open(respond: RequestListener): Promise<Target> {
-  server = createServer(respond);
-  await new Promise<void>((resolve) => server!.listen(0, "127.0.0.1", resolve));
-  return openHub(`http://127.0.0.1:${(server.address() as AddressInfo).port}/base/`, { OPERATIONS_TOKEN: "secret" });
+const { signal: never } = new AbortController();
+
+function contextOf(timeout: string | undefined, signal: AbortSignal): TargetContext {
+  const environment = { OPERATIONS_TOKEN: "secret" };
+  return { options: { timeout }, environment, signal } as object as TargetContext;
 }
 
+async function open(respond: RequestListener, { timeout = "59500ms", signal = never } = {}): Promise<Target> {
+  server = createServer(respond);
+  await new Promise<void>((resolve) => server!.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return openHub(`http://127.0.0.1:${port}/base/`, contextOf(timeout, signal));
+}
+
+const meta = { source: "local", operationId: "a.b", timestamp: 0 };
+const envelopeOf = (data: unknown) => JSON.stringify({ data, meta });
 const envelopeType = "application/vnd.alkdev.envelope+json";
 
 function respondWith(status: number, type: string, body: string): RequestListener {
@@ -37,12 +51,14 @@ test("a call is a POST below the path of the URL, with the token", async () => {
     for await (const part of request) body += part;
     const { authorization, accept, prefer } = request.headers;
     requests.push({ method: request.method, url: request.url, authorization, accept, prefer, body });
-    response.writeHead(200, { "content-type": envelopeType }).end('{"data":"aGk=","encoding":"base64","meta":{}}');
+    response
+      .writeHead(200, { "content-type": envelopeType })
+      .end(JSON.stringify({ data: "aGk=", encoding: "base64", meta }));
   });
 
-  expect(await target.call("a.b/c d", { x: 1 }, { timeout: 59_500 })).toEqual({
+  expect(await target.call("a.b/c d", { x: 1 })).toEqual({
     data: new Uint8Array([104, 105]),
-    meta: {},
+    meta,
   });
   expect(requests).toEqual([
     {
@@ -56,22 +72,12 @@ test("a call is a POST below the path of the URL, with the token", async () => {
   ]);
 });
 
-test.each([
-  ["a page", respondWith(200, "text/html", "<p>"), 'it responded with status 200 and content type "text/html"'],
-  ["a redirect", respondWith(302, "", ""), 'it responded with status 302 and content type ""'],
-  ["a foreign problem", respondWith(400, "application/problem+json", "{}"), "it responded with status 400"],
-  ["a malformed envelope", respondWith(200, envelopeType, "{"), "it sent a malformed envelope"],
-  [
-    "an unknown encoding",
-    respondWith(200, envelopeType, '{"data":"x","meta":{},"encoding":"y"}'),
-    "it sent data in an unknown encoding",
-  ],
-])("%s is not from a hub", async (_, respond, reason) => {
-  const target = await open(respond);
+test("a page is not from a hub", async () => {
+  const target = await open(respondWith(200, "text/html", "<p>"));
 
   await expect(target.call("a.b", {})).rejects.toMatchObject({
     code: "BAD_RESPONSE",
-    message: expect.stringContaining(`${target.label} is not a hub: ${reason}`),
+    message: expect.stringContaining('status 200 and content type "text/html"'),
   });
 });
 
@@ -94,23 +100,14 @@ test("a connection that is lost may have run the operation", async () => {
   await expect(target.call("a.b", {})).rejects.toMatchObject({
     code: "UNAVAILABLE",
     mayHaveRun: true,
-    message: expect.stringMatching(/^The connection to http:.* was lost before "a\.b" ended: the connection was reset/),
+    message: expect.stringContaining("the connection was reset (ECONNRESET)"),
   });
-});
-
-test("an id that is not an operation is not sent", async () => {
-  const target = await open(() => expect.unreachable());
-
-  await expect(target.call("nothing", {})).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
-  await expect(target.call("a...", {})).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
 });
 
 const stream = (...events: string[]) => respondWith(200, "text/event-stream", events.map((it) => `${it}\n\n`).join(""));
 
 test("the values of a subscription end with its last event", async () => {
-  const target = await open(
-    stream(": comment", 'data: {"data":1,"meta":{}}', 'data: {"data":2,"meta":{}}', "event: end"),
-  );
+  const target = await open(stream(": comment", `data: ${envelopeOf(1)}`, `data: ${envelopeOf(2)}`, "event: end"));
 
   expect(await readAll(target.subscribe("a.b", {}))).toEqual([1, 2]);
 });
@@ -137,7 +134,7 @@ test("leaving a subscription closes its connection", async () => {
   });
   const target = await open((_request, response) => {
     response.on("close", closed);
-    response.writeHead(200, { "content-type": "text/event-stream" }).write('data: {"data":1,"meta":{}}\n\n');
+    response.writeHead(200, { "content-type": "text/event-stream" }).write(`data: ${envelopeOf(1)}\n\n`);
   });
   for await (const _ of target.subscribe("a.b", {})) break;
 
@@ -146,14 +143,32 @@ test("leaving a subscription closes its connection", async () => {
 
 test("an abort ends a call", async () => {
   const controller = new AbortController();
-  const target = await open(() => controller.abort());
+  const target = await open(() => controller.abort(), { signal: controller.signal });
 
-  await expect(target.call("a.b", {}, { signal: controller.signal })).rejects.toMatchObject({ code: "ABORTED" });
+  await expect(target.call("a.b", {})).rejects.toMatchObject({ code: "ABORTED" });
 });
 
 test.each([
   ["ftp://127.0.0.1", '"ftp://127.0.0.1" is not the URL of a hub. It begins with http:// or https://.'],
   ["http://ada:x@127.0.0.1", "The URL of a hub must not contain credentials. Set OPERATIONS_TOKEN instead."],
 ])("%s is refused", async (url, message) => {
-  await expect(openHub(url, {})).rejects.toMatchObject({ code: "USAGE", message });
+  await expect(openHub(url, contextOf(undefined, never))).rejects.toMatchObject({ code: "USAGE", message });
+});
+
+test("an operation whose upstream is down does not look like a hub that does not run", async () => {
+  const handler = () => {
+    throw new CallError("UNAVAILABLE", "The API could not be reached.", undefined, { mayHaveRun: false });
+  };
+  const schemas = { inputSchema: Type.Object({}), outputSchema: Type.Unknown() };
+  const operation = defineOperation({ namespace: "a", name: "b", type: "query", ...schemas, handler });
+  const hub = serveHTTP(createRegistry({ operations: [operation] }), {
+    authenticate: () => ({ id: "ada", scopes: [] }),
+  });
+  await using listener = await listen({ "/": hub }, { port: 0 });
+  const target = await openHub(listener.url, contextOf(undefined, never));
+
+  await expect(target.call("a.b", {})).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: "The API could not be reached.",
+  });
 });

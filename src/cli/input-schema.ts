@@ -1,3 +1,4 @@
+import { holdsInexact, isInexactText, parseExactly } from "../internal/exact-json.ts";
 import { readPointer } from "../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 
@@ -12,37 +13,39 @@ const maxDepth = 32;
  */
 export function coerce(text: string, schema: unknown, root: unknown): unknown {
   if (accepts(schema, text, root)) return text;
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    const { value, isRounded } = parseNumbers(text);
+    return !isRounded && accepts(schema, value, root) ? value : text;
   } catch {
     return text;
   }
-  const isRounded = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
-  return !isRounded && accepts(schema, value, root) ? value : text;
+}
+
+/** Parses JSON. `isRounded`: whether it contains a number that a double cannot represent. Throws if it is malformed. */
+export function parseNumbers(text: string): { value: unknown; isRounded: boolean } {
+  const value = parseExactly(text);
+  return { value, isRounded: isInexactText(text.trim()) || holdsInexact(value) };
 }
 
 /** Returns whether a schema allows the type of a value, or the value itself where it lists values. */
 function accepts(schema: unknown, value: unknown, root: unknown, depth = 0): boolean {
-  if (schema === false) return false;
-  if (!isObject(schema) || depth > maxDepth) return true;
+  if (!isObject(schema) || depth > maxDepth) return schema !== false;
+  const { type, enum: values, anyOf, oneOf, allOf, $ref } = schema;
   const check = (part: unknown) => accepts(part, value, root, depth + 1);
-  const { type, const: constant, enum: values, anyOf, oneOf, allOf, $ref } = ownKeywords(schema);
-  if (type !== undefined && ![type].flat().some((name) => hasType(value, name))) return false;
-  if (constant !== undefined && constant !== value) return false;
-  if (Array.isArray(values) && !values.some((one) => one === value) && !isObject(value)) return false;
-  if (Array.isArray(anyOf) && !anyOf.some(check)) return false;
-  if (Array.isArray(oneOf) && !oneOf.some(check)) return false;
-  if (Array.isArray(allOf) && !allOf.every(check)) return false;
-  return typeof $ref === "string" ? check(findReference($ref, schema, root)) : true;
+  const listed = Object.hasOwn(schema, "const") ? [schema["const"]] : values;
+  return (
+    (type === undefined || [type].flat().some((name) => hasType(value, name))) &&
+    (!Array.isArray(listed) || listed.includes(value) || isObject(value)) &&
+    [anyOf, oneOf].every((union) => !Array.isArray(union) || union.some(check)) &&
+    (!Array.isArray(allOf) || allOf.every(check)) &&
+    (typeof $ref !== "string" || check(findReference($ref, schema, root)))
+  );
 }
 
-function hasType(value: unknown, name: unknown): boolean {
-  if (name === "null") return value === null;
-  if (name === "array") return Array.isArray(value);
-  if (name === "object") return isObject(value);
+/** Returns whether a value has a type of JSON Schema. */
+export function hasType(value: unknown, name: unknown): boolean {
   if (name === "integer") return Number.isInteger(value);
-  return typeof value === name;
+  return name === (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
 }
 
 /** Names of the properties that a schema describes, also in its references and unions. */
@@ -52,20 +55,18 @@ export function propertyNames(schema: unknown, root: unknown): string[] {
 
 /** Returns the schema of a property. A property that is not described may have any value. */
 export function propertyOf(schema: unknown, name: string, root: unknown): unknown {
-  const found = variantsOf(schema, root).flatMap((variant) => {
-    const own = getOwn(getOwn(variant, "properties"), name);
-    const other = getOwn(variant, "additionalProperties");
-    return own === undefined ? (isObject(other) ? [other] : []) : [own];
-  });
-  return found.length === 1 ? found[0] : found.length === 0 ? {} : { anyOf: found };
+  const found = variantsOf(schema, root)
+    .map((variant) => getOwn(getOwn(variant, "properties"), name) ?? getOwn(variant, "additionalProperties"))
+    .filter(isObject);
+  return found.length === 0 ? {} : { anyOf: found };
 }
 
 /** Returns a schema and everything that its references and combinations lead to. */
 function variantsOf(schema: unknown, root: unknown, depth = 0): JSONObject[] {
   if (!isObject(schema) || depth > maxDepth) return [];
-  const { anyOf, oneOf, allOf, $ref } = ownKeywords(schema);
-  const parts = [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : []));
-  if (typeof $ref === "string") parts.push(findReference($ref, schema, root));
+  const { anyOf, oneOf, allOf, $ref } = schema;
+  const target = typeof $ref === "string" ? findReference($ref, schema, root) : undefined;
+  const parts: unknown[] = [anyOf, oneOf, allOf, target].flat();
   return [schema, ...parts.flatMap((part) => variantsOf(part, root, depth + 1))];
 }
 
@@ -73,9 +74,4 @@ function variantsOf(schema: unknown, root: unknown, depth = 0): JSONObject[] {
 function findReference(reference: string, schema: JSONObject, root: unknown): unknown {
   if (reference.startsWith("#")) return readPointer(root, decodeURIComponent(reference.slice(1)));
   return getOwn(getOwn(schema, "$defs"), reference) ?? getOwn(getOwn(root, "$defs"), reference);
-}
-
-/** Reads the keywords that decide about types. Inherited properties are not keywords. */
-function ownKeywords(schema: JSONObject): JSONObject {
-  return Object.hasOwn(schema, "__proto__") ? {} : Object.assign(Object.create(null), schema);
 }

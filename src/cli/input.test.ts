@@ -46,6 +46,7 @@ test.each([
   ["an integer", "count=10001", { count: 10001 }],
   ["a value that is not an integer stays as it is, for the check to report it", "count=1.5", { count: "1.5" }],
   ["an integer that a double would round stays as it is", "count=9007199254740993", { count: "9007199254740993" }],
+  ["a list with one stays as it is too", "tags=[9007199254740993]", { tags: "[9007199254740993]" }],
   ["a boolean", "done=true", { done: true }],
   ["null where it is allowed", "parent=null", { parent: null }],
   ["in a union the string wins", "either=7", { either: "7" }],
@@ -111,5 +112,20 @@ test("a file that is missing is refused", async () => {
 test("a value of --input that is not an object cannot be combined with arguments", async () => {
   await expect(readInput({ input: "[1]", pairs: ["a=1"], folder, signal }, schema)).rejects.toMatchObject({
     message: "The value of --input is not an object, so KEY=VALUE arguments cannot be added to it.",
+  });
+});
+
+test.each([
+  ["any:=9007199254740993", undefined, 'The value of "any"'],
+  ['any:={"ids":[-9007199254740993]}', undefined, 'The value of "any"'],
+  ["any:= 1e400 ", undefined, 'The value of "any"'],
+  [undefined, '{"id":9007199254740993}', "The value of --input"],
+  [undefined, "@large.json", 'The content of "large.json"'],
+])("a number that would be rounded is refused: %j %j", async (pair, input, subject) => {
+  writeFileSync(join(folder, "large.json"), '[{"id":9007199254740993}]');
+  const pairs = pair === undefined ? [] : [pair];
+  await expect(readInput({ input, pairs, folder, signal }, schema)).rejects.toMatchObject({
+    code: "USAGE",
+    message: `${subject} contains a number that JavaScript would round. Integers are exact up to 9007199254740991. Pass a string if the operation takes one.`,
   });
 });

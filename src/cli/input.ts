@@ -1,12 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { addAbortSignal } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { toBase64 } from "../internal/base64.ts";
+import { nearest } from "../internal/nearest.ts";
 import { isObject, type JSONObject, setOwn } from "../internal/objects.ts";
-import { quote, toReason } from "../internal/text.ts";
+import { quote } from "../internal/text.ts";
+import { CallError, isCallError } from "../operation/index.ts";
 import type { CommandOptions } from "./command.ts";
-import { usageError } from "./failures.ts";
-import { coerce, propertyNames, propertyOf } from "./input-schema.ts";
+import { fileError, usageError } from "./failures.ts";
+import { coerce, parseNumbers, propertyNames, propertyOf } from "./input-schema.ts";
 
 /** Options of the commands that pass input to an operation. */
 export const inputOptions = {
@@ -29,6 +32,8 @@ export interface InputArguments {
   readonly signal: AbortSignal;
 }
 
+const pairPattern = /^([^=]+?)(:=|@=|=)(.*)$/s;
+
 /**
  * Builds the input of an operation. The schema decides about the type of `key=value`. Returns `undefined` if there is
  * neither `--input` nor a pair.
@@ -42,105 +47,101 @@ export async function readInput({ input, pairs, ...place }: InputArguments, sche
   const result: JSONObject = { ...base };
   const assigned = new Set<string>();
   for (const pair of pairs) {
-    const { key, operator, text } = parsePair(pair);
+    const [, key, operator, text = ""] = pairPattern.exec(pair) ?? [];
+    if (key === undefined) {
+      throw usageError(`The argument ${quote(pair)} is invalid. Pass KEY=VALUE, KEY:=JSON or KEY@=FILE.`);
+    }
     if (assigned.has(key)) throw usageError(`The key ${quote(key)} is set twice. Pass a list as JSON: ${key}:='[…]'.`);
     assigned.add(key);
-    const { holder, name, schema: own } = locate(result, schema, key);
-    const read = (content: string) => coerce(content, own, schema);
-    if (operator === "=") setOwn(holder, name, read(text));
-    else if (operator === ":=") setOwn(holder, name, parseJSON(text, `The value of ${quote(key)}`));
-    else setOwn(holder, name, await readFileValue(text, place, read));
+    const isJSON = operator === ":=";
+    const read = operator === "@=" ? await readValue(text, place) : text;
+    const value = isJSON ? parseJSON(text, `The value of ${quote(key)}`) : read;
+    const toValue = (own: unknown) => (isJSON || typeof value !== "string" ? value : coerce(value, own, schema));
+    assign(result, schema, key, toValue, schema);
   }
   return result;
+}
+
+/** Adds the keys that the schema does not describe to the report of invalid input: a mistyped key explains a missing one. */
+export function nameUnknownKeys(error: unknown, pairs: readonly string[], schema: unknown): unknown {
+  if (!isCallError(error) || error.code !== "VALIDATION_ERROR" || error.mayHaveRun) return error;
+  const known = propertyNames(schema, schema);
+  const heads = pairs.map((pair) => headOf(pairPattern.exec(pair)![1]!, known));
+  const hints = heads.flatMap((head) => {
+    if (known.includes(head)) return [];
+    const meant = nearest(head, known);
+    return [` The key ${quote(head)} is not known.${meant === undefined ? "" : ` Did you mean ${quote(meant)}?`}`];
+  });
+  return new CallError(error.code, error.message + hints.join(""), error.details, error);
+}
+
+/**
+ * Sets the value of a key, and creates the objects on the path to it. A property with exactly this name wins over a path
+ * with dots.
+ * @param toValue returns the value for the schema of its property
+ */
+function assign(
+  holder: JSONObject,
+  schema: unknown,
+  key: string,
+  toValue: (schema: unknown) => unknown,
+  root: unknown,
+): void {
+  const head = headOf(key, [...propertyNames(schema, root), ...Object.keys(holder)]);
+  const own = propertyOf(schema, head, root);
+  if (head === key) return setOwn(holder, head, toValue(own));
+  const inner = Object.hasOwn(holder, head) ? holder[head] : {};
+  if (!isObject(inner)) {
+    throw usageError(`The key ${quote(key)} is a path through ${quote(head)}, which is not an object.`);
+  }
+  const copy = { ...inner };
+  setOwn(holder, head, copy);
+  assign(copy, own, key.slice(head.length + 1), toValue, root);
+}
+
+/** Returns the longest known name that a key begins with, or else the part before its first dot. */
+function headOf(key: string, known: readonly string[]): string {
+  const longestFirst = known.toSorted((a, b) => b.length - a.length);
+  return longestFirst.find((name) => key === name || key.startsWith(`${name}.`)) ?? key.split(".", 1)[0]!;
+}
+
+async function readBase(input: string, place: Place): Promise<unknown> {
+  if (input !== "-" && !input.startsWith("@")) return parseJSON(input, "The value of --input");
+  const [path, what] = input === "-" ? ["-", "stdin"] : [input.slice(1), quote(input.slice(1))];
+  return parseJSON(await readValue(path, place), `The content of ${what}`);
 }
 
 /** Where files are, and what ends reading. */
 type Place = Pick<InputArguments, "folder" | "signal">;
 
-type Operator = "=" | ":=" | "@=";
-
-function parsePair(pair: string): { key: string; operator: Operator; text: string } {
-  const [, key, operator, text] = /^([^=]+?)(:=|@=|=)(.*)$/s.exec(pair) ?? [];
-  if (key !== undefined) return { key, operator: operator as Operator, text: text! };
-  throw usageError(`The argument ${quote(pair)} is invalid. Pass KEY=VALUE, KEY:=JSON or KEY@=FILE.`);
-}
-
 /**
- * Finds the object that a key belongs to, and creates the objects on the path to it. A property with exactly this name
- * wins over a path with dots.
+ * Reads a file, or stdin for `-`. Bytes that are not UTF-8 become an object with base64. A terminal is never read, because
+ * no prompt shows that the command waits.
  */
-function locate(
-  root: JSONObject,
-  rootSchema: unknown,
-  key: string,
-): { holder: JSONObject; name: string; schema: unknown } {
-  let holder = root;
-  let schema = rootSchema;
-  let name = key;
-  for (;;) {
-    const head = headOf(name, new Set([...propertyNames(schema, rootSchema), ...Object.keys(holder)]));
-    schema = propertyOf(schema, head, rootSchema);
-    if (head === name) return { holder, name, schema };
-    const inner = Object.hasOwn(holder, head) ? holder[head] : {};
-    if (!isObject(inner)) {
-      throw usageError(`The key ${quote(key)} is a path through ${quote(head)}, which is not an object.`);
-    }
-    const copy = { ...inner };
-    setOwn(holder, head, copy);
-    holder = copy;
-    name = name.slice(head.length + 1);
+async function readValue(path: string, { folder, signal }: Place): Promise<string | JSONObject> {
+  if (path === "-" && process.stdin.isTTY) {
+    throw usageError("The input is read from stdin, which is a terminal. Pipe the input.");
   }
-}
-
-/** Returns the longest known name that a key begins with, or else the part before its first dot. */
-function headOf(key: string, known: ReadonlySet<string>): string {
-  if (known.has(key) || !key.includes(".")) return key;
-  for (let end = key.lastIndexOf("."); end > 0; end = key.lastIndexOf(".", end - 1)) {
-    if (known.has(key.slice(0, end))) return key.slice(0, end);
-  }
-  const end = key.indexOf(".", 1);
-  return end === -1 || end === key.length - 1 ? key : key.slice(0, end);
-}
-
-/** Reads a file as a string that the schema converts. Bytes that are not UTF-8 are passed as base64. */
-async function readFileValue(path: string, place: Place, read: (content: string) => unknown): Promise<unknown> {
-  const bytes = await readBytes(path, place);
-  const content = decode(bytes);
-  return content === undefined ? { base64: toBase64(bytes), filename: basename(path) } : read(content);
-}
-
-async function readBase(input: string, place: Place): Promise<unknown> {
-  if (input === "-") return parseJSON(decode(await readBytes("-", place)) ?? "", "The input from stdin");
-  if (!input.startsWith("@")) return parseJSON(input, "The value of --input");
-  return parseJSON(decode(await readBytes(input.slice(1), place)) ?? "", `The content of ${quote(input.slice(1))}`);
-}
-
-/** Reads a file, or stdin for `-`. A terminal is never read, because no prompt shows that the command waits. */
-async function readBytes(path: string, { folder, signal }: Place): Promise<Uint8Array> {
-  if (path !== "-") {
-    return readFile(resolve(folder, path)).catch((error) => {
-      throw usageError(`The file ${quote(path)} cannot be read: ${toReason(error)}.`);
-    });
-  }
-  if (process.stdin.isTTY) throw usageError("The input is read from stdin, which is a terminal. Pipe the input.");
-  const parts: Uint8Array[] = [];
-  for await (const part of addAbortSignal(signal, process.stdin)) parts.push(part as Uint8Array);
-  return Buffer.concat(parts);
-}
-
-/** Returns the text of UTF-8, without a byte order mark; `undefined` for other bytes. */
-function decode(bytes: Uint8Array): string | undefined {
+  const reading = path === "-" ? buffer(addAbortSignal(signal, process.stdin)) : readFile(resolve(folder, path));
+  const bytes = await reading.catch((error) => {
+    throw fileError(path, "read", error);
+  });
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return undefined;
+    return { base64: toBase64(bytes), filename: basename(path) };
   }
 }
 
-function parseJSON(text: string, what: string): unknown {
+function parseJSON(text: unknown, what: string): unknown {
+  let parsed: ReturnType<typeof parseNumbers>;
   try {
-    return JSON.parse(text);
+    parsed = parseNumbers(text as string);
   } catch {
     throw usageError(`${what} is not JSON. Quote it for your shell, such as --input '{"title":"Ship it"}'.`);
   }
+  if (!parsed.isRounded) return parsed.value;
+  throw usageError(
+    `${what} contains a number that JavaScript would round. Integers are exact up to ${Number.MAX_SAFE_INTEGER}. Pass a string if the operation takes one.`,
+  );
 }

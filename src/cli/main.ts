@@ -1,8 +1,8 @@
 import { truncate } from "../internal/text.ts";
-import { checkPositionals, parseArguments, unknownCommand } from "./arguments.ts";
+import { checkPositionals, parseArguments } from "./arguments.ts";
 import type { CommandContext } from "./command.ts";
 import { formatCommandHelp, formatHelp } from "./commands/help.ts";
-import { commands } from "./commands.ts";
+import { loadCommand } from "./commands.ts";
 import { exitCodes, type FailureReport, toFailure, usageError } from "./failures.ts";
 import { OutputStream, toPrintable, toPrintableLine } from "./output-stream.ts";
 
@@ -31,38 +31,33 @@ const context: CommandContext = {
   folder: process.cwd(),
   stdout: new OutputStream(process.stdout, process.env, printsColors),
   stderr: new OutputStream(process.stderr, process.env, printsColors),
+  print: (text, data) => context.stdout.write(printsJSON ? `${JSON.stringify(data)}\n` : text),
   signal: interruption.signal,
   operation: undefined,
 };
 
 process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
-process.stdout.on("error", () => interruption.abort(readerGone));
+process.stdout.on("error", (error) => isReaderGone(error) && interruption.abort(readerGone)); // Others fail the write.
 process.stderr.on("error", () => {}); // Failures are handled where messages are written.
 const exitCode = await main().catch(reportFailure);
 // Anything that is still open, such as an idle connection, must not delay the end. All output is written by now.
-process.exit(exitCode);
+process.exit(exitCode ?? exitCodes.ok);
 
-async function main(): Promise<number> {
+async function main(): Promise<number | void> {
   const [name, ...rest] = args;
   if (name === undefined) {
-    await context.stderr.write(formatHelp(__PACKAGE_VERSION__));
+    await context.stderr.write(formatHelp());
     return exitCodes.usage;
   }
-  if (name === "--help" || name === "-h") return print(formatHelp(__PACKAGE_VERSION__));
-  if (name === "--version") return print(`${__PACKAGE_VERSION__}\n`);
+  if (name === "--help" || name === "-h") return context.stdout.write(formatHelp());
+  if (name === "--version") return context.stdout.write(`${__PACKAGE_VERSION__}\n`);
   if (name.startsWith("-")) throw usageError('Name a command first. Run "operations --help" for a list.');
-  if (!Object.hasOwn(commands, name)) throw unknownCommand(name);
-  const command = await commands[name]!.load();
+  const command = await loadCommand(name);
   const { positionals, options } = parseArguments(rest, command.options);
-  if (options["help"] === true) return print(formatCommandHelp(name, command));
+  if (options["help"] === true) return context.stdout.write(formatCommandHelp(name, command));
   checkPositionals(name, command, positionals);
   Object.assign(context, { positionals, options });
-  return (await command.run(context as never)) ?? exitCodes.ok;
-}
-
-async function print(text: string): Promise<number> {
-  await context.stdout.write(text);
-  return exitCodes.ok;
+  return command.run(context);
 }
 
 /**
@@ -78,13 +73,17 @@ function interrupt(): void {
 
 async function reportFailure(error: unknown): Promise<number> {
   const { aborted, reason } = context.signal;
-  if ((error as { code?: unknown } | undefined)?.code === "EPIPE" || (aborted && reason === readerGone)) {
+  if (isReaderGone(error) || (aborted && reason === readerGone)) {
     return exitCodes.ok; // The reader has what it needs, such as `head -1`.
   }
   const { report, exitCode } = toFailure(error, context.operation);
   if (printsJSON) await writeMessage(`${toPrintable(JSON.stringify({ error: report }))}\n`);
   else if (!aborted) await writeMessage(formatFailure(report, exitCode));
   return aborted ? exitCodes.interrupted : exitCode;
+}
+
+function isReaderGone(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === "EPIPE";
 }
 
 /** Writes to stderr. A message that no program reads is not needed. */

@@ -1,6 +1,7 @@
 import type { WriteStream } from "node:tty";
 import { format } from "node:util";
 import picocolors from "picocolors";
+import type { Environment } from "../hub/index.ts";
 
 /** Functions that color a string, or return it unchanged where colors are off. */
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -15,11 +16,7 @@ export class OutputStream {
   readonly #write: NodeJS.WriteStream["write"];
 
   /** Keeps the function that writes, so that later redirections of the stream do not concern this one. */
-  constructor(
-    stream: NodeJS.WriteStream,
-    environment: Readonly<Record<string, string | undefined>>,
-    allowsColors: boolean,
-  ) {
+  constructor(stream: NodeJS.WriteStream, environment: Environment, allowsColors: boolean) {
     this.#stream = stream;
     this.#write = stream.write.bind(stream);
     this.isTerminal = stream.isTTY === true;
@@ -40,7 +37,7 @@ export class OutputStream {
 }
 
 /** Colors by the conventions of no-color.org, force-color.org and bixense.com/clicolors, decided per stream. */
-function wantsColors(isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): boolean {
+function wantsColors(isTerminal: boolean, environment: Environment): boolean {
   const { NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM } = environment;
   if (NO_COLOR) return false;
   const forced = FORCE_COLOR || CLICOLOR_FORCE;
@@ -65,28 +62,17 @@ export function redirectOutput(stderr: OutputStream): () => void {
   };
 }
 
-const controls = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
 /**
- * Makes a foreign string safe for a terminal: control and invisible formatting characters become visible escapes, so
- * that they cannot move the cursor, change colors or reorder the text. Line feeds and tabs stay.
+ * Makes a foreign string safe for a terminal: control and invisible formatting characters become visible escapes, as in
+ * JSON, so that they cannot move the cursor, change colors or reorder the text. Line feeds and tabs stay.
  */
 export function toPrintable(text: string): string {
-  return text.replace(controls, (character) =>
-    character === "\n" || character === "\t" ? character : escapeCharacter(character),
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
   );
 }
 
 /** Makes a foreign string safe for one line of a terminal: also line feeds and tabs become spaces. */
 export function toPrintableLine(text: string): string {
   return toPrintable(text.replace(/\s+/g, " ").trim());
-}
-
-/** Writes a control character as JSON does, so that JSON stays the same value. */
-function escapeCharacter(character: string): string {
-  let escaped = "";
-  for (let index = 0; index < character.length; index++) {
-    escaped += `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`;
-  }
-  return escaped;
 }

@@ -1,10 +1,10 @@
 import { access, constants, open, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { toBase64 } from "../internal/base64.ts";
-import { quote, toReason } from "../internal/text.ts";
+import { toReason } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
 import type { CommandContext, CommandOptions } from "./command.ts";
-import { usageError } from "./failures.ts";
+import { fileError, usageError } from "./failures.ts";
 import { type Colors, toPrintable } from "./output-stream.ts";
 
 /** Options of the commands that print values. */
@@ -20,9 +20,6 @@ export const resultOptions = {
   envelope: { type: "boolean", description: "Print the whole envelope, data and meta." },
 } as const satisfies CommandOptions;
 
-/** How values are printed: each as a document that a person may read in several lines, or each in one line. */
-export type Layout = "document" | "lines";
-
 /** Prints values as the options say. */
 export interface Printer {
   /** Prints one value, or what `--jq` selects in it. */
@@ -31,32 +28,37 @@ export interface Printer {
   close(): Promise<void>;
 }
 
-/** Creates a printer. Options that cannot work are refused now, before an operation is called. */
-export async function createPrinter(context: CommandContext<typeof valueOptions>, layout: Layout): Promise<Printer> {
-  const { options, stdout } = context;
-  const file = options.output === undefined ? undefined : await prepareFile(resolve(context.folder, options.output));
+/**
+ * Creates a printer. Options that cannot work are refused now, before an operation is called.
+ * @param layout whether each value is a document that a person may read in several lines, or one line
+ */
+export async function createPrinter(
+  { options, stdout, folder }: CommandContext<typeof valueOptions>,
+  layout: "document" | "lines",
+): Promise<Printer> {
+  const file = options.output === undefined ? undefined : await prepareFile(resolve(folder, options.output));
   const filter = options.jq === undefined ? undefined : await compileFilter(options.jq);
   const isForPerson = stdout.isTerminal && file === undefined;
-  const write = (part: string | Uint8Array) => (file === undefined ? stdout.write(part) : file.write(part));
-  const isExact = layout === "document" && filter === undefined && !isForPerson;
+  const toText = (text: string) => (isForPerson ? toPrintable(text) : text);
   const formatJSON = (value: unknown): string => {
     const isPretty = isForPerson && options.json !== true;
-    const json = stringify(value, isPretty && layout === "document" ? 2 : 0);
-    return isPretty ? colorJSON(toPrintable(json), stdout.colors) : isForPerson ? toPrintable(json) : json;
+    const json = toText(stringify(value, isPretty && layout === "document" ? 2 : 0));
+    return `${isPretty ? colorJSON(json, stdout.colors) : json}\n`;
   };
-  const printOne = async (value: unknown): Promise<void> => {
-    if (value === undefined && options.json !== true) return;
+  const format = (value: unknown): string | Uint8Array => {
     const bytes = toBytes(value);
-    const isRaw = options.raw === true || (file !== undefined && bytes !== undefined);
-    const text = isRaw ? (isForPerson && bytes !== undefined ? new TextDecoder().decode(bytes) : value) : undefined;
-    if (isRaw && bytes !== undefined && !isForPerson) return write(bytes);
-    if (typeof text === "string") return write(`${isForPerson ? toPrintable(text) : text}${isExact ? "" : "\n"}`);
-    return write(`${formatJSON(value)}\n`);
+    if (options.raw !== true && (file === undefined || bytes === undefined)) return formatJSON(value);
+    if (bytes !== undefined && !isForPerson) return bytes;
+    const text = bytes === undefined ? value : new TextDecoder().decode(bytes);
+    if (typeof text !== "string") return formatJSON(value);
+    // One string that a program reads is written exactly as it is.
+    return layout === "document" && filter === undefined && !isForPerson ? text : `${toText(text)}\n`;
   };
   return {
     print: async (value) => {
-      if (filter === undefined) return printOne(value);
-      for (const selected of await filter(stringify(value, 0))) await printOne(selected);
+      for (const selected of filter === undefined ? [value] : await filter(stringify(value, 0))) {
+        if (selected !== undefined || options.json === true) await (file ?? stdout).write(format(selected));
+      }
     },
     close: async () => file?.close(),
   };
@@ -68,8 +70,8 @@ function stringify(value: unknown, indent: number): string {
 }
 
 /** Replaces a property of `this` for `JSON.stringify`, which has called `toJSON` before. */
-function toJSONValue(this: unknown, key: string, value: unknown): unknown {
-  const original = (this as Record<string, unknown>)[key];
+function toJSONValue(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const original = this[key];
   const bytes = toBytes(original);
   if (bytes !== undefined) return { base64: toBase64(bytes) };
   if (typeof original === "bigint") return original.toString();
@@ -81,21 +83,16 @@ function toBytes(value: unknown): Uint8Array | undefined {
   return ArrayBuffer.isView(value) ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : undefined;
 }
 
-interface OutputFile {
-  write(part: string | Uint8Array): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Checks that a file can be written. It is created or emptied with the first value: a failed call leaves it unchanged. */
-async function prepareFile(path: string): Promise<OutputFile> {
+async function prepareFile(path: string) {
   const existing = await stat(path).catch(() => undefined);
-  if (existing?.isDirectory()) throw usageError(`The file ${quote(path)} cannot be written: it is a folder.`);
+  if (existing?.isDirectory()) throw fileError(path, "written", "it is a folder");
   await access(existing === undefined ? dirname(path) : path, constants.W_OK).catch((error) => {
-    throw usageError(`The file ${quote(path)} cannot be written: ${toReason(error)}.`);
+    throw fileError(path, "written", error);
   });
   let handle: ReturnType<typeof open> | undefined;
   return {
-    write: async (part) => {
+    write: async (part: string | Uint8Array): Promise<void> => {
       handle ??= open(path, "w");
       await (await handle).appendFile(part);
     },
@@ -114,10 +111,7 @@ async function compileFilter(filter: string): Promise<(json: string) => Promise<
     const lines = await jq.raw(json, filter, ["-c"]).catch((error) => {
       throw new CallError("FILTER_FAILED", `The filter of --jq failed: ${toReason(error)}.`);
     });
-    return lines
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
+    return (lines.match(/[^\n]+/g) ?? []).map((line) => JSON.parse(line));
   };
 }
 

@@ -1,41 +1,35 @@
-import { type MCPSourceConfig, mcpSource } from "../from/mcp/index.ts";
+import { mcpSource } from "../from/mcp/index.ts";
 import { openAPISource } from "../from/openapi/index.ts";
-import type { OperationSource, SourceReport } from "../from/source.ts";
+import type { SourceReport } from "../from/source.ts";
 import { getOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { type WaitFailure, waitFor } from "../internal/wait.ts";
-import {
-  CallError,
-  formatOperationId,
-  type Identity,
-  type OperationSpec,
-  type ResponseEnvelope,
-} from "../operation/index.ts";
+import { waitFor } from "../internal/wait.ts";
+import { CallError, type Identity, notServedNow } from "../operation/index.ts";
 import { coreOf, createRegistry, type Middleware, type OperationRegistry } from "../registry/index.ts";
 import { usageError } from "./failures.ts";
 import { redirectOutput, toPrintableLine } from "./output-stream.ts";
-import type { ListOptions, Target, TargetCallOptions, TargetContext } from "./target.ts";
+import { type Target, type TargetContext, timeoutsOf } from "./target.ts";
 
 /** Maximum number of operations that a search returns. */
 const maxFound = 100;
 
 /** Opens the one source that the options name, in a registry of its own. */
-export async function openSource(context: TargetContext, timeout: number): Promise<Target> {
+export async function openSource(context: TargetContext): Promise<Target> {
   const { options, signal, stderr } = context;
   redirectOutput(stderr); // Warnings about foreign data contain foreign strings.
-  const { source, label } = createSource(context, timeout);
+  const config = toSourceConfig(options);
+  const timeout = timeoutsOf(context).call;
+  const source =
+    "openapi" in config
+      ? openAPISource(config.openapi, { ...config, namespace: namespaceOf("openapi") })
+      : mcpSource({ ...config.mcp, name: namespaceOf("mcp"), timeouts: { connect: timeout } });
+  const label = toLabel(options.openapi ?? options.mcp ?? config.mcp!.command!);
   const registry: OperationRegistry = createRegistry({ operations: [] });
-  const target = new RegistryTarget(
-    label,
-    registry,
-    () => undefined,
-    () => registry.close(),
-  );
-  if (options.openapi !== undefined && options["base-url"] === undefined)
-    registry.use(refuseOtherOrigin(options.openapi));
-  const following = registry.follow(source, { onReport: (report) => void reportSkipped(context, report) });
+  refuseOtherOrigin(registry, options);
+  const target = createLocalTarget(context, registry, { label, close: () => registry.close() });
   try {
-    await waitFor(following, { timeout, signal }, (failure) => notReady(label, failure, timeout));
+    const following = registry.follow(source, { onReport: (report) => void reportSkipped(context, report) });
+    await waitFor(following, { timeout, signal }, (code) => notReady(label, code));
     return target;
   } catch (error) {
     await target.close();
@@ -43,22 +37,23 @@ export async function openSource(context: TargetContext, timeout: number): Promi
   }
 }
 
-function notReady(label: string, failure: WaitFailure, timeout: number): CallError {
-  if (failure === "ABORTED") return new CallError("ABORTED", `Connecting to ${quote(label)} was interrupted.`);
-  const message = `${quote(label)} did not become ready within ${timeout} ms. Pass a longer --timeout.`;
-  return new CallError("TIMEOUT", message, undefined, { mayHaveRun: false });
+function notReady(label: string, code: "TIMEOUT" | "ABORTED"): CallError {
+  const message = `${quote(label)} did not become ready in time. Pass a longer --timeout.`;
+  return new CallError(code, message, undefined, { mayHaveRun: false });
 }
 
-function createSource({ options }: TargetContext, timeout: number): { source: OperationSource; label: string } {
-  if (options.openapi !== undefined) {
-    const config = { namespace: "api", baseUrl: options["base-url"] };
-    return { source: openAPISource(options.openapi, config), label: toLabel(options.openapi) };
-  }
-  const server: MCPSourceConfig = { name: "mcp", timeouts: { connect: timeout } };
-  if (options.mcp !== undefined)
-    return { source: mcpSource({ ...server, url: options.mcp }), label: toLabel(options.mcp) };
-  const [command, ...args] = splitCommand(options["mcp-command"]!);
-  return { source: mcpSource({ ...server, command, args }), label: command! };
+/** The namespace of the source that an option names, such as `openapi`. It is not `mcp`, because a hub serves MCP at that path. */
+export function namespaceOf(kind: string): "api" | "tools" {
+  return kind === "openapi" ? "api" : "tools";
+}
+
+/** The source that options name, as it is written in a configuration. */
+export function toSourceConfig(options: Partial<TargetContext["options"]>) {
+  const { openapi, mcp: url, "base-url": baseUrl } = options;
+  if (openapi !== undefined) return { openapi, ...(baseUrl !== undefined && { baseUrl }) };
+  if (url !== undefined) return { mcp: { url } };
+  const [command, ...args] = splitCommand(options["mcp-command"] ?? "");
+  return { mcp: { command, args } };
 }
 
 /** A path, or a URL without its credentials, query and fragment, which may be secret. */
@@ -67,100 +62,74 @@ function toLabel(place: string): string {
   return url === undefined || url.origin === "null" ? place : url.origin + url.pathname;
 }
 
-/** A document decides where requests go. It is trusted only with its own origin; a file does not have one. */
-export function refuseOtherOrigin(document: string): Middleware {
-  const own = URL.canParse(document) ? new URL(document).origin : undefined;
-  return ({ spec }, next) => {
-    const server = getOwn(getOwn(spec._meta, "openapi"), "server");
-    if (typeof server === "string" && new URL(server).origin === own) return next();
+/** A document decides where requests go. Without `--base-url` only its own origin is allowed; a file does not have one. */
+export function refuseOtherOrigin(registry: OperationRegistry, options: Partial<TargetContext["options"]>): void {
+  const { openapi, "base-url": baseUrl } = options;
+  if (openapi === undefined || baseUrl !== undefined) return;
+  const own = URL.canParse(openapi) ? new URL(openapi).origin : undefined;
+  const refuse: Middleware = ({ spec }, next) => {
+    const server = String(getOwn(getOwn(spec._meta, "openapi"), "server"));
+    if (URL.canParse(server) && new URL(server).origin === own) return next();
     throw usageError(
-      `${quote(toLabel(document))} sends requests to ${quote(String(server))}, which is another origin. Pass --base-url ${server} to allow it.`,
+      `${quote(toLabel(openapi))} sends requests to ${quote(server)}, which is another origin. Pass --base-url ${server} to allow it.`,
     );
   };
+  registry.use(refuse, { include: ["api.*"] });
 }
 
 /** Operations that a source skips are missing in lists, so the user is notified. */
 async function reportSkipped({ stderr, options }: TargetContext, { skipped }: SourceReport): Promise<void> {
-  if (options.json || skipped.length === 0) return;
+  if (options.json) return;
   const lines = skipped.map(({ where, reason }) => `warning: ${toPrintableLine(`${where}: ${reason}`)}\n`);
   await stderr.write(lines.join("")).catch(() => {});
 }
+
+const word = /(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/gs;
 
 /**
  * Splits a command line into a program and its arguments, without a shell: spaces separate, quotes group, and a
  * backslash outside single quotes keeps the next character. Nothing is expanded.
  */
 export function splitCommand(line: string): string[] {
-  const words: string[] = [];
-  let word: string | undefined;
-  let quotedBy: string | undefined;
-  for (let index = 0; index < line.length; index++) {
-    const character = line[index]!;
-    if (character === "\\" && quotedBy !== "'" && index + 1 < line.length) word = (word ?? "") + line[++index]!;
-    else if (character === quotedBy) quotedBy = undefined;
-    else if (quotedBy === undefined && (character === '"' || character === "'")) {
-      quotedBy = character;
-      word ??= "";
-    } else if (quotedBy === undefined && /\s/.test(character)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = (word ?? "") + character;
-  }
-  if (quotedBy !== undefined) throw usageError(`The command of --mcp-command has a ${quotedBy} that is not closed.`);
-  if (word !== undefined) words.push(word);
+  const [rest] = line.replace(word, "").trim();
+  if (rest !== undefined) throw usageError(`The command of --mcp-command has a ${rest} that is not closed.`);
+  const words = line.match(word) ?? [];
   if (words.length === 0) throw usageError("The option --mcp-command requires a program and its arguments.");
-  return words;
+  return words.map((quoted) =>
+    quoted.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gs, (_, single, double, escaped) =>
+      double === undefined ? (single ?? escaped) : double.replace(/\\(.)/gs, "$1"),
+    ),
+  );
 }
 
-/** The operations of a registry in this process. */
-export class RegistryTarget implements Target {
-  readonly label: string;
-  readonly #registry: OperationRegistry;
-  readonly #identity: () => Identity | undefined;
-  readonly #close: () => Promise<void>;
-
-  /**
-   * @param identity returns the caller
-   * @param close ends everything that was started
-   */
-  constructor(
-    label: string,
-    registry: OperationRegistry,
-    identity: () => Identity | undefined,
-    close: () => Promise<void>,
-  ) {
-    this.label = label;
-    this.#registry = registry;
-    this.#identity = identity;
-    this.#close = close;
-  }
-
-  async list(query?: string, { brief = false }: ListOptions = {}): Promise<OperationSpec[]> {
-    const registry = this.#registry;
-    const specs = query === undefined ? registry.getAllSpecs() : registry.search(query, { limit: maxFound });
-    // Publishing a spec reads its schemas, which a source may not have read yet.
-    return brief ? specs : specs.map(({ namespace, name }) => this.#publish(formatOperationId(namespace, name))!);
-  }
-
-  async find(id: string): Promise<OperationSpec | undefined> {
-    const published = this.#publish(id);
-    const _meta = coreOf(this.#registry).operations.get(id)?.spec._meta; // Where it comes from, for its operator.
-    return published && _meta ? { ...published, _meta } : published;
-  }
-
-  call(id: string, input: unknown, options?: TargetCallOptions): Promise<ResponseEnvelope> {
-    return this.#registry.execute(id, input, { ...options, identity: this.#identity() });
-  }
-
-  subscribe(id: string, input: unknown, options?: TargetCallOptions): AsyncIterable<ResponseEnvelope> {
-    return this.#registry.subscribe(id, input, { ...options, identity: this.#identity() });
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
-
-  #publish(id: string): OperationSpec | undefined {
-    return coreOf(this.#registry).operations.get(id)?.published;
-  }
+/**
+ * Creates the target of a registry in this process.
+ * @param identity returns the caller
+ */
+export function createLocalTarget(
+  context: TargetContext,
+  registry: OperationRegistry,
+  { identity, ...target }: Pick<Target, "label" | "close"> & { identity?: () => Identity },
+): Target {
+  const { signal } = context;
+  const timeouts = timeoutsOf(context);
+  const core = coreOf(registry);
+  const { operations } = core;
+  return {
+    ...target,
+    find: async ({ id, query, brief }) => {
+      if (id !== undefined) {
+        const entry = operations.get(id);
+        if (entry !== undefined) return [{ ...entry.published, ...(entry.spec._meta && { _meta: entry.spec._meta }) }];
+        if (core.mayAppear(id)) throw notServedNow(id); // As a call of the operation does.
+        return [];
+      }
+      const specs = query === undefined ? registry.getAllSpecs() : registry.search(query, { limit: maxFound });
+      // Publishing a spec reads its schemas, which a source may not have read yet.
+      return brief ? specs : specs.map(({ namespace, name }) => operations.get(`${namespace}.${name}`)!.published);
+    },
+    call: (id, input) => registry.execute(id, input, { signal, timeout: timeouts.call, identity: identity?.() }),
+    subscribe: (id, input) =>
+      registry.subscribe(id, input, { signal, timeout: timeouts.subscription, identity: identity?.() }),
+  };
 }

@@ -1,5 +1,7 @@
+import type { SourceState } from "../hub/index.ts";
+import { quote } from "../internal/text.ts";
 import {
-  type CallError,
+  mapError,
   nearestOperation,
   type OperationSpec,
   operationNotFound,
@@ -8,35 +10,34 @@ import {
 import type { CommandContext, CommandOptions } from "./command.ts";
 import { usageError } from "./failures.ts";
 
-/** Options of a call that a command makes. */
-export interface TargetCallOptions {
-  /** Ends the call. */
-  signal?: AbortSignal | undefined;
-  /** Time limit in ms. */
-  timeout?: number | undefined;
-}
-
-/** Options of a list of operations. */
-export interface ListOptions extends TargetCallOptions {
+/** Selects operations, as the input of `hub.operations` does. */
+export interface OperationQuery {
+  /** Words to search for, best match first. @default all operations, in the order of their sources */
+  query?: string | undefined;
+  /** Only the operation with this id. */
+  id?: string;
   /** Whether schemas are not needed, which takes less time over a network. @default false */
   brief?: boolean;
 }
 
+/** An operation as callers see it: its spec without handler, and the name of its source if a running hub reports it. */
+export type FoundOperation = OperationSpec & { readonly source?: string };
+
 /**
- * What a command works on: the hub of a configuration or one source, which run in this process, or a running hub. Specs
- * are those that callers see: without handler.
+ * What a command works on: the hub of a configuration or one source, which run in this process, or a running hub. Calls
+ * end with the time limit of the command, and when the user interrupts it.
  */
 export interface Target {
   /** Where the operations come from, for messages, such as `http://127.0.0.1:4000`. */
   readonly label: string;
-  /** Finds operations, best match first. Without a query, all in the order of their sources. */
-  list(query?: string, options?: ListOptions): Promise<OperationSpec[]>;
-  /** Finds an operation by its id. */
-  find(id: string, options?: TargetCallOptions): Promise<OperationSpec | undefined>;
+  /** Whether the command has a token for a running hub. @default the target is in this process and needs none */
+  readonly hasToken?: boolean;
+  /** Finds operations. */
+  find(query: OperationQuery): Promise<FoundOperation[]>;
   /** Calls a query or mutation. */
-  call(id: string, input: unknown, options?: TargetCallOptions): Promise<ResponseEnvelope>;
+  call(id: string, input: unknown): Promise<ResponseEnvelope>;
   /** Subscribes to an operation. */
-  subscribe(id: string, input: unknown, options?: TargetCallOptions): AsyncIterable<ResponseEnvelope>;
+  subscribe(id: string, input: unknown): AsyncIterable<ResponseEnvelope>;
   /** Ends everything that was started. */
   close(): Promise<void>;
 }
@@ -49,7 +50,11 @@ export const targetOptions = {
   "base-url": { type: "string", value: "URL", description: "Send the requests of --openapi to this URL." },
   mcp: { type: "string", value: "URL", description: "Work on an MCP server." },
   "mcp-command": { type: "string", value: "COMMAND", description: "Work on an MCP server that this command starts." },
-  timeout: { type: "string", value: "DURATION", description: "Time limit, such as 500ms or 5s. Default: 30s." },
+  timeout: {
+    type: "string",
+    value: "DURATION",
+    description: "Time limit, such as 500ms or 5s. Default: 30s, or none for subscriptions.",
+  },
 } as const satisfies CommandOptions;
 
 /** The context of a command that works on a target. */
@@ -61,36 +66,14 @@ const defaultTimeoutMs = 30_000;
 const kinds = ["config", "hub", "openapi", "mcp", "mcp-command"] as const;
 
 /** Returns the option that names the target; `undefined` if it is missing. Throws if there are two. */
-export function assertOneTarget(options: Partial<TargetContext["options"]>): (typeof kinds)[number] | undefined {
-  const given = kinds.filter((kind) => options[kind] !== undefined);
-  if (given.length > 1) throw usageError(`Pass --${given[0]} or --${given[1]}, not both.`);
-  if (options["base-url"] !== undefined && given[0] !== "openapi") {
-    throw usageError("The option --base-url is for --openapi only.");
-  }
-  return given[0];
+export function kindOf(options: Partial<TargetContext["options"]>): (typeof kinds)[number] | undefined {
+  const [kind, other] = kinds.filter((name) => options[name] !== undefined);
+  if (other !== undefined) throw usageError(`Pass --${kind} or --${other}, not both.`);
+  if (options["base-url"] === undefined || kind === "openapi") return kind;
+  throw usageError("The option --base-url is for --openapi only.");
 }
 
-/** The error of a command that found no target. */
-export function nothingToWorkOn(): CallError {
-  return usageError(
-    "There is nothing to work on. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.",
-  );
-}
-
-/** Opens what the options name. The command closes it. */
-export async function openTarget(context: TargetContext): Promise<Target> {
-  const { options, environment } = context;
-  const kind = assertOneTarget(options);
-  const timeout = timeoutOf(context);
-  const hub = options.hub ?? (kind === undefined ? environment["OPERATIONS_HUB"] || undefined : undefined);
-  if (hub !== undefined) return (await import("./hub-target.ts")).openHub(hub, environment);
-  if (kind !== "config" && kind !== undefined) return (await import("./source-target.ts")).openSource(context, timeout);
-  const target = await (await import("./config-target.ts")).openConfig(context, timeout);
-  if (target === undefined) throw nothingToWorkOn();
-  return target;
-}
-
-/** Opens the target, works on it, and closes it also when the work fails. */
+/** Opens what the options name, works on it, and closes it also when the work fails. */
 export async function withTarget<T>(context: TargetContext, work: (target: Target) => Promise<T>): Promise<T> {
   const target = await openTarget(context);
   try {
@@ -100,18 +83,60 @@ export async function withTarget<T>(context: TargetContext, work: (target: Targe
   }
 }
 
-/** Finds an operation. Fails with the id that was probably meant, which is never called instead. */
-export async function findOperation(target: Target, id: string, options: TargetCallOptions): Promise<OperationSpec> {
-  const spec = await target.find(id, options);
-  if (spec !== undefined) return spec;
-  throw operationNotFound(id, nearestOperation(id, await target.list(undefined, { ...options, brief: true }), "all"));
+async function openTarget(context: TargetContext): Promise<Target> {
+  const { options, environment } = context;
+  const kind = kindOf(options);
+  const hub = options.hub ?? (kind === undefined ? environment["OPERATIONS_HUB"] : undefined);
+  if (hub) return (await import("./hub-target.ts")).openHub(hub, context);
+  if (kind === "config" || kind === undefined) return (await import("./config-target.ts")).openConfig(context);
+  return (await import("./source-target.ts")).openSource(context);
 }
 
-/** The time limit of the command in ms. */
-export function timeoutOf({ options }: TargetContext): number {
-  if (options.timeout === undefined) return defaultTimeoutMs;
+/** Returns the URL of a hub that the user named. Throws if it cannot be one. */
+export function toHubURL(hub: string): URL {
+  const url = URL.canParse(hub) ? new URL(hub) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw usageError(`${quote(hub)} is not the URL of a hub. It begins with http:// or https://.`);
+  }
+  if (url.username + url.password === "") return new URL(url.origin + url.pathname);
+  throw usageError("The URL of a hub must not contain credentials. Set OPERATIONS_TOKEN instead.");
+}
+
+/** Finds an operation. Fails with the id that was probably meant, which is never called instead. */
+export async function findOperation(target: Target, id: string): Promise<FoundOperation> {
+  const [spec] = await target.find({ id });
+  if (spec !== undefined) return spec;
+  throw operationNotFound(id, nearestOperation(id, await target.find({ brief: true }), "all"));
+}
+
+/** What to do without a token. */
+export const setToken = "Set OPERATIONS_TOKEN to a token of the hub.";
+
+/** Returns the states of the sources of a hub, none for one source. Returns `undefined` if the caller may not see them. */
+export async function readSources(target: Target): Promise<SourceState[] | undefined> {
+  try {
+    return (await target.call("hub.sources", {})).data as SourceState[];
+  } catch (error) {
+    const { code } = mapError(error);
+    if (code === "ACCESS_DENIED") return undefined;
+    if (code === "OPERATION_NOT_FOUND") return [];
+    throw error;
+  }
+}
+
+/** Returns a sentence about each source that is not ready. */
+export function describeUnready(sources: readonly SourceState[]): string[] {
+  const unready = sources.filter(({ status }) => status !== "ready");
+  return unready.map(({ name, status, reason = `it is ${status}` }) => {
+    return `The source ${quote(name)} is not ready: ${reason.replace(/\.$/, "")}.`;
+  });
+}
+
+/** The time limits of a command in ms: of connecting and of a call, and of a subscription, which has none by default. */
+export function timeoutsOf({ options }: TargetContext): { call: number; subscription: number | undefined } {
+  if (options.timeout === undefined) return { call: defaultTimeoutMs, subscription: undefined };
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(options.timeout) ?? [];
   const ms = Number(digits) * { ms: 1, s: 1_000, m: 60_000 }[unit as "ms" | "s" | "m"];
-  if (ms > 0) return ms;
+  if (ms > 0) return { call: ms, subscription: ms };
   throw usageError("The option --timeout takes a duration above 0, such as 500ms, 5s or 2m.");
 }

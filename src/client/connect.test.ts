@@ -12,6 +12,7 @@ import {
   Type,
 } from "../index.ts";
 import { deferred } from "../internal/testing.ts";
+import type { Credentials } from "../serve/authenticator.ts";
 import type { Transport } from "../transport/transport.ts";
 import { createWebSocketServer } from "../transport/websocket/index.ts";
 import { type ConnectOptions, connect } from "./index.ts";
@@ -32,11 +33,12 @@ async function setUp(options: ConnectOptions = {}) {
 }
 
 /** A WebSocket server on a free port. */
-async function listen(authenticate?: (token: string) => Identity | undefined) {
+async function listen(identify?: (token: string | undefined) => Identity | undefined) {
   const http = createServer();
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const { port } = http.address() as AddressInfo;
   const { registry, seen } = createTaskRegistry();
+  const authenticate = identify && (({ token }: Credentials) => identify(token));
   const transport = await createWebSocketServer({ server: http, authenticate });
   const served = await serveCalls(registry, transport);
   const close = async () => {
@@ -167,6 +169,16 @@ test.each([
   ],
 ])("%s is refused", (to, message) => {
   expect(() => connect(to)).toThrow(new TypeError(message));
+});
+
+test("headers of a WebSocket are refused, because browsers cannot send them", async () => {
+  await using client = connect<TaskRegistry>("ws://127.0.0.1/", { headers: { "X-API-Key": "key" } });
+
+  await expect(client.task.whoami()).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    message: "A WebSocket cannot send headers. Pass a token instead.",
+    mayHaveRun: false,
+  });
 });
 
 test("a WebSocket server is called with the token of the connection", async () => {

@@ -15,9 +15,9 @@ import {
   toDataIterator,
 } from "../operation/index.ts";
 import type { Transport } from "../transport/transport.ts";
-import type { WebSocketTransportOptions } from "../transport/websocket/index.ts";
-import { type Connection, LazyConnection } from "./connection.ts";
-import { RemoteResult } from "./remote-result.ts";
+import type { WebSocketTransportOptions } from "../transport/websocket/web-socket-client.ts";
+import { type CallDefaults, LazyConnection } from "./connection.ts";
+import { createRemoteResult } from "./remote-result.ts";
 
 /** Options of {@link connect}. */
 export interface ConnectOptions {
@@ -26,6 +26,11 @@ export interface ConnectOptions {
    * the function called, with every connection. Over HTTP and over a transport, this happens with every call.
    */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
+  /**
+   * Headers of every request to an HTTP server, such as `X-API-Key` for a server with `apiKeys`. A WebSocket cannot send
+   * them.
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
   /**
    * Timeout of calls without their own `timeout` or `deadline`, in ms, or `Infinity` for no limit. Includes connecting.
    * Subscriptions have no limit. @default 30,000 after the connection is open; no limit in process
@@ -100,46 +105,39 @@ export function connect<Remote = KnownOperations>(
   to: string | URL | Transport,
   options: ConnectOptions = {},
 ): RemoteClient<KnownIn<Remote>> {
-  const connection = new LazyConnection(opener(to, options));
+  const connection = createConnection(to, options);
   const close = () => connection.close();
-  return createLookup<unknown>({
-    label: "client",
-    find: (name) => (name === "close" ? close : find(name, () => createNamespace(connection, name, options))),
-    names: () => [],
-    keeps: countUpTo(maxRememberedNames),
-    dispose: close,
-  }) as never;
+  const createNamespace = (namespace: string) =>
+    createNames(`client.${namespace}`, (name) => createOperation(connection, `${namespace}.${name}`));
+  return createNames("client", (name) => (name === "close" ? close : createNamespace(name)), close) as never;
 }
 
-/** Selects the protocol by the scheme of a URL. */
-function opener(to: string | URL | Transport, options: ConnectOptions): (signal: AbortSignal) => Promise<Connection> {
+/**
+ * Selects the protocol by the scheme of a URL. Each one, and the call protocol, is loaded with the first call, to keep the
+ * initial download of a page small.
+ */
+function createConnection(to: string | URL | Transport, options: ConnectOptions): LazyConnection {
+  const { token, timeout, metadata, identity } = options;
+  const defaults: CallDefaults = { token, timeout, metadata, identity };
   if (typeof to !== "string" && !(to instanceof URL)) {
     const transport = assertTransport(to);
-    // The call protocol is loaded with the first call, to keep the initial download of a page small.
-    return async () => new (await import("./over-transport.ts")).TransportConnection(transport, options);
+    const open = async () => (await import("./over-transport.ts")).openTransport(transport, options);
+    return new LazyConnection(defaults, open);
   }
-  const url = parseURL(to);
-  switch (url?.protocol) {
-    case "ws:":
-    case "wss:":
-      return async (signal) => (await import("./over-websocket.ts")).openWebSocket(url.href, options, signal);
-    case "http:":
-    case "https:":
-      if (url.username + url.password + url.search + url.hash !== "") {
-        throw new TypeError("The URL of an HTTP server has no credentials, query or fragment. Pass a token instead.");
-      }
-      return async () => (await import("./over-http.ts")).openHTTP(url, options);
-    default: // the message omits the URL, which may contain secrets
-      throw new TypeError("Invalid URL. Pass an absolute URL that begins with http(s): or ws(s):, or a transport.");
+  const url = URL.canParse(to) ? new URL(to) : undefined;
+  if (url?.protocol === "ws:" || url?.protocol === "wss:") {
+    const open = async (signal: AbortSignal) =>
+      (await import("./over-websocket.ts")).openWebSocket(url, options, signal);
+    return new LazyConnection({ ...defaults, token: undefined }, open);
   }
-}
-
-function parseURL(url: string | URL): URL | undefined {
-  try {
-    return new URL(url);
-  } catch {
-    return undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    // The message omits the URL, which may contain secrets.
+    throw new TypeError("Invalid URL. Pass an absolute URL that begins with http(s): or ws(s):, or a transport.");
   }
+  if (url.username + url.password + url.search + url.hash !== "") {
+    throw new TypeError("The URL of an HTTP server has no credentials, query or fragment. Pass a token instead.");
+  }
+  return new LazyConnection(defaults, async () => (await import("./over-http.ts")).openHTTP(url, options));
 }
 
 function assertTransport(to: Transport): Transport {
@@ -148,52 +146,35 @@ function assertTransport(to: Transport): Transport {
   throw new TypeError(`connect() takes a URL or a transport.${hint}`);
 }
 
-function createNamespace(connection: Connection, namespace: string, options: ConnectOptions): unknown {
+/**
+ * Creates an object that has a property for every name. The names of operations are not known here, so names that tools
+ * read from every object are never found.
+ */
+function createNames(label: string, create: (name: string) => unknown, dispose?: () => Promise<void>): object {
+  let remembered = 0;
   return createLookup({
-    label: `client.${namespace}`,
-    find: (name) => find(name, () => createOperation(connection, `${namespace}.${name}`, options)),
+    label,
+    find: (name) => (probedNames.has(name) ? undefined : create(name)),
     names: () => [],
-    keeps: countUpTo(maxRememberedNames),
+    keeps: () => ++remembered <= maxRememberedNames,
+    dispose,
   });
-}
-
-/** The names of operations are not known here, so names that tools read from every object are never found. */
-function find<T>(name: string, create: () => T): T | undefined {
-  return probedNames.has(name) ? undefined : create();
-}
-
-function countUpTo(limit: number): () => boolean {
-  let count = 0;
-  return () => {
-    count += 1;
-    return count <= limit;
-  };
 }
 
 type Call = (input?: unknown, options?: RemoteSubscribeOptions) => unknown;
 
-function createOperation(connection: Connection, id: string, base: ConnectOptions): RemoteAny<unknown, unknown> {
+function createOperation(connection: LazyConnection, id: string): RemoteAny<unknown, unknown> {
   const call: Call = (input, options) =>
-    new RemoteResult(
-      async () => toData(await connection.call(id, input, toCallOptions(base, options))),
-      () => toDataIterator(connection.subscribe(id, input, toSubscribeOptions(base, options))),
+    createRemoteResult(
+      async () => toData(await connection.call(id, input, options)),
+      () => toDataIterator(connection.subscribe(id, input, options)),
     );
   const envelope: Call = (input, options) =>
-    new RemoteResult(
-      async () => connection.call(id, input, toCallOptions(base, options)),
-      () => connection.subscribe(id, input, toSubscribeOptions(base, options)),
+    createRemoteResult(
+      () => connection.call(id, input, options),
+      () => connection.subscribe(id, input, options),
     );
   const operation = Object.assign(call, { envelope, isError: hasCode });
   setInspection(operation, () => `[client.${id}]`);
-  return explainPaths(operation, id, (longer) => createOperation(connection, longer, base)) as never;
-}
-
-function toCallOptions(base: ConnectOptions, own: RemoteSubscribeOptions | undefined): RemoteSubscribeOptions {
-  const options = toSubscribeOptions(base, own);
-  if (options.timeout === undefined && options.deadline === undefined) options.timeout = base.timeout;
-  return options;
-}
-
-function toSubscribeOptions(base: ConnectOptions, own: RemoteSubscribeOptions | undefined): RemoteSubscribeOptions {
-  return { ...own, metadata: own?.metadata ?? base.metadata };
+  return explainPaths(operation, id, (longer) => createOperation(connection, longer)) as never;
 }

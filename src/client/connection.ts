@@ -1,3 +1,4 @@
+import type { CallRequestOptions, TransportCaller } from "../call/outgoing/index.ts";
 import { toReason } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
 import {
@@ -13,48 +14,48 @@ import {
   withDeadline,
 } from "../operation/index.ts";
 
-/** Calls remote operations. Each protocol has one implementation. The methods do not throw synchronously. */
-export interface Connection {
-  /** Calls a query or mutation. */
-  call(id: string, input: unknown, options: RemoteSubscribeOptions): Promise<ResponseEnvelope>;
-  /** Creates a subscription. The request is sent with the first `next()`. */
-  subscribe(id: string, input: unknown, options: RemoteSubscribeOptions): SubscriptionIterator<ResponseEnvelope>;
-  /** Ends all calls and subscriptions, and closes the connection. */
-  close(): Promise<void>;
-}
+/** Options of a call for which its own have no value. */
+export type CallDefaults = Pick<CallRequestOptions, "token" | "timeout" | "metadata" | "identity">;
 
 /**
- * A connection that is opened with the first call. When that fails, the calls that waited for it fail, and the next
- * call opens it again. The time spent waiting for the connection counts towards the timeout of a call.
+ * Makes calls over a connection that is opened with the first call. When that fails, the calls that waited for it fail,
+ * and the next call opens it again. The time spent waiting for the connection counts towards the timeout of a call.
  */
-export class LazyConnection implements Connection {
-  readonly #connect: (signal: AbortSignal) => Promise<Connection>;
-  #opened: Connection | undefined = undefined;
-  #opening: Promise<Connection> | undefined = undefined;
+export class LazyConnection {
+  readonly #defaults: CallDefaults;
+  readonly #connect: (signal: AbortSignal) => Promise<TransportCaller>;
+  #caller: TransportCaller | undefined = undefined;
+  #opening: Promise<TransportCaller> | undefined = undefined;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
 
   /** @param connect opens the connection; its signal is aborted when the client is closed meanwhile */
-  constructor(connect: (signal: AbortSignal) => Promise<Connection>) {
+  constructor(defaults: CallDefaults, connect: (signal: AbortSignal) => Promise<TransportCaller>) {
+    this.#defaults = defaults;
     this.#connect = connect;
   }
 
-  call(id: string, input: unknown, options: RemoteSubscribeOptions): Promise<ResponseEnvelope> {
-    if (this.#opened !== undefined && this.#closed === undefined) return this.#opened.call(id, input, options);
-    return this.#callWhenOpen(id, input, options);
+  /** Calls a query or mutation. */
+  async call(id: string, input: unknown, own: RemoteSubscribeOptions | undefined): Promise<ResponseEnvelope> {
+    const options = this.#merge(
+      own,
+      own?.timeout ?? (own?.deadline === undefined ? this.#defaults.timeout : undefined),
+    );
+    const caller = this.#caller ?? (await this.#open(id, options));
+    return caller.call(id, input, options);
   }
 
-  async #callWhenOpen(id: string, input: unknown, options: RemoteSubscribeOptions): Promise<ResponseEnvelope> {
-    const limited = withDeadline(options);
-    const connection = await this.#open(id, limited);
-    return connection.call(id, input, limited);
+  /** Creates a subscription. The request is sent with the first `next()`. */
+  subscribe(
+    id: string,
+    input: unknown,
+    own: RemoteSubscribeOptions | undefined,
+  ): SubscriptionIterator<ResponseEnvelope> {
+    const options = this.#merge(own, own?.timeout);
+    return new LazySubscription(async () => (await this.#open(id, options)).subscribe(id, input, options));
   }
 
-  subscribe(id: string, input: unknown, options: RemoteSubscribeOptions): SubscriptionIterator<ResponseEnvelope> {
-    const limited = withDeadline(options);
-    return new LazySubscription(async () => (await this.#open(id, limited)).subscribe(id, input, limited));
-  }
-
+  /** Ends all calls and subscriptions, and closes the connection. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -62,26 +63,35 @@ export class LazyConnection implements Connection {
 
   async #close(): Promise<void> {
     this.#closing.abort();
+    this.#caller = undefined;
     const opened = await this.#opening?.catch(() => undefined);
     await opened?.close();
   }
 
-  /** Resolves with the open connection, or rejects when the call that needs it times out. */
-  async #open(id: string, options: RemoteSubscribeOptions): Promise<Connection> {
-    if (this.#closed !== undefined) throw clientClosed();
-    if (this.#opened !== undefined) return this.#opened;
-    return waitFor(
-      waitWithin(id, () => this.#start(), options),
-      { signal: this.#closing.signal },
-      clientClosed,
-    );
+  #merge(own: RemoteSubscribeOptions | undefined, timeout: number | undefined): RemoteSubscribeOptions & CallDefaults {
+    const { token, identity, metadata } = this.#defaults;
+    return withDeadline({ ...own, token, identity, metadata: own?.metadata ?? metadata, timeout });
   }
 
-  #start(): Promise<Connection> {
+  /** Resolves with the open connection. Rejects, with the errors of an open connection, when the call ends before. */
+  async #open(id: string, { deadline, timeout, signal }: RemoteSubscribeOptions): Promise<TransportCaller> {
+    if (this.#closed !== undefined) throw clientClosed();
+    const invalid = checkCallOptions(id, deadline, signal, timeout);
+    if (invalid !== undefined) throw invalid;
+    if (signal?.aborted) throw aborted(id, signal.reason, false);
+    const left = (deadline ?? Number.POSITIVE_INFINITY) - Date.now();
+    if (left <= 0) throw checkPastDeadline(id, deadline!) ?? timedOut(id, false);
+    const opening = waitFor(this.#start(), { timeout: left, signal }, (failure) =>
+      failure === "TIMEOUT" ? timedOut(id, false) : aborted(id, signal?.reason, false),
+    );
+    return waitFor(opening, { signal: this.#closing.signal }, clientClosed);
+  }
+
+  #start(): Promise<TransportCaller> {
     this.#opening ??= this.#connect(this.#closing.signal).then(
-      (connection) => {
-        this.#opened = connection;
-        return connection;
+      (caller) => {
+        if (this.#closed === undefined) this.#caller = caller;
+        return caller;
       },
       (error) => {
         this.#opening = undefined;
@@ -92,37 +102,20 @@ export class LazyConnection implements Connection {
   }
 }
 
-/**
- * Settles with the promise that `start` returns, unless the call times out or its signal is aborted first. Rejects with
- * the same errors as a call over an open connection. Does not call `start` when the options are invalid.
- */
-export async function waitWithin<T>(
-  id: string,
-  start: () => Promise<T>,
-  { deadline, timeout, signal }: RemoteSubscribeOptions,
-): Promise<T> {
-  const invalid = checkCallOptions(id, deadline, signal, timeout);
-  if (invalid !== undefined) throw invalid;
-  if (signal?.aborted) throw aborted(id, signal.reason, false);
-  const left = deadline === undefined ? Number.POSITIVE_INFINITY : deadline - Date.now();
-  if (deadline !== undefined && left <= 0) throw checkPastDeadline(id, deadline) ?? timedOut(id, false);
-  return waitFor(start(), { timeout: left, signal }, (failure) =>
-    failure === "TIMEOUT" ? timedOut(id, false) : aborted(id, signal?.reason, false),
-  );
-}
+type Values = AsyncIterator<ResponseEnvelope, undefined>;
 
 const done = { done: true, value: undefined } as const;
 
 /** A subscription that is opened asynchronously with the first `next()`. */
-export class LazySubscription implements SubscriptionIterator<ResponseEnvelope> {
-  readonly #open: () => Promise<SubscriptionIterator<ResponseEnvelope>>;
-  #opening: Promise<SubscriptionIterator<ResponseEnvelope>> | undefined = undefined;
-  #values: SubscriptionIterator<ResponseEnvelope> | undefined = undefined;
+class LazySubscription implements SubscriptionIterator<ResponseEnvelope> {
+  readonly #open: () => Promise<Values>;
+  #opening: Promise<Values> | undefined = undefined;
+  #values: Values | undefined = undefined;
   #hasEnded = false;
   /** Ends pending calls of `next()`. */
   readonly #leaving = new AbortController();
 
-  constructor(open: () => Promise<SubscriptionIterator<ResponseEnvelope>>) {
+  constructor(open: () => Promise<Values>) {
     this.#open = open;
   }
 
@@ -130,9 +123,9 @@ export class LazySubscription implements SubscriptionIterator<ResponseEnvelope> 
     if (this.#hasEnded) return done;
     if (this.#values !== undefined) return this.#values.next();
     this.#opening ??= this.#open();
-    const opening = waitFor(this.#opening, { signal: this.#leaving.signal }, () => new Error("The consumer left."));
     try {
-      this.#values = await opening;
+      // The error of a consumer that has left is not reported.
+      this.#values = await waitFor(this.#opening, { signal: this.#leaving.signal }, clientClosed);
     } catch (error) {
       const hasLeft = this.#hasEnded;
       this.#hasEnded = true;
@@ -145,7 +138,7 @@ export class LazySubscription implements SubscriptionIterator<ResponseEnvelope> 
   async return(): Promise<IteratorResult<ResponseEnvelope, undefined>> {
     this.#hasEnded = true;
     this.#leaving.abort();
-    await this.#values?.return();
+    await this.#values?.return?.();
     return done;
   }
 

@@ -73,7 +73,7 @@ describe("responses", () => {
 
   const page = { "content-type": "text/html; charset=utf-8" };
   const notOurs =
-    'The response to "task.create" is not from a server of operations: it has status %s and content type %t. Check the URL that you passed to connect().';
+    'The response to "task.create" is not from a server of operations: it has status %s and content type %t. Check the URL of the server.';
   test.each([
     [200, page, "BAD_RESPONSE", false],
     [200, {}, "BAD_RESPONSE", false],
@@ -116,11 +116,7 @@ describe("responses", () => {
 
     const error = await failureOf(create({}));
 
-    expect(error).toMatchObject({
-      code: "BAD_RESPONSE",
-      message:
-        'The server redirects "task.create". Redirects are not followed, because the token must not reach another server. Pass the final URL to connect().',
-    });
+    expect(error).toMatchObject({ code: "BAD_RESPONSE", details: { status } });
     expect([received.length, other.received]).toEqual([1, []]);
   });
 
@@ -276,8 +272,9 @@ describe("streams", () => {
 
     expect(error).toMatchObject({
       code: "UNAVAILABLE",
-      message:
-        'The connection to the server was lost before "task.changes" ended: the stream ended without its last event.',
+      message: expect.stringMatching(
+        /^The connection to http:\/\/127.0.0.1:\d+ was lost before "task.changes" ended: the stream ended without its last event.$/,
+      ),
       retryable: true,
       mayHaveRun: true,
     });

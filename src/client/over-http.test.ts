@@ -121,7 +121,39 @@ describe("requests", () => {
 
     expect(error).toMatchObject({
       code: "VALIDATION_ERROR",
-      message: "The token contains characters that are not allowed in a header. Tokens consist of printable ASCII.",
+      message: "The token contains characters that are not allowed in a header. Use printable ASCII.",
+      mayHaveRun: false,
+    });
+    expect(received).toEqual([]);
+  });
+
+  test("headers are sent with every request, and do not replace those of the protocol", async () => {
+    const headers = { "X-API-Key": "key 1", Authorization: "Basic x", Accept: "text/html" };
+    const { create, received } = await setUp(undefined, { token: "sesame", headers });
+
+    await create({});
+
+    expect(received.map((request) => request.headers)).toMatchObject([
+      {
+        "x-api-key": "key 1",
+        authorization: "Bearer sesame",
+        accept: "application/vnd.alkdev.envelope+json",
+      },
+    ]);
+  });
+
+  test.each([
+    ["X-API-Key", "a\nb"],
+    ["X-API-Key", "ü"],
+    ["X Key", "a"],
+  ])("the header %j with the value %j is refused, and the value is not part of the message", async (name, value) => {
+    const { create, received } = await setUp(undefined, { headers: { [name]: value } });
+
+    const error = await failureOf(create({}));
+
+    expect(error).toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: `The header "${name}" contains characters that are not allowed in a header. Use printable ASCII.`,
       mayHaveRun: false,
     });
     expect(received).toEqual([]);
@@ -231,7 +263,7 @@ describe("network", () => {
     const closedStream = failureOf(changes!().next());
     await vi.waitFor(() => expect(open).toBe(4));
 
-    const timedOut = await failureOf(create!({}, { timeout: 50 }));
+    const timedOut = await failureOf(create!({}, { timeout: 300 }));
     controller.abort();
     await left.return?.();
     expect(await aborted).toMatchObject({ code: "ABORTED", mayHaveRun: true });

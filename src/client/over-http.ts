@@ -1,115 +1,125 @@
+import type { CallingTransport, TransportCaller } from "../call/outgoing/index.ts";
+import { BodyTooLarge } from "../internal/body.ts";
 import { findNetworkFailure } from "../internal/network-error.ts";
-import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
 import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
   CallError,
+  envelopeType,
+  eventStreamType,
+  formatOperationPath,
   isCallError,
   type Limits,
-  operationNotFound,
+  operationUnknown,
   parseOperationId,
   resolveLimits,
-  unavailable,
+  toJSONText,
 } from "../operation/index.ts";
-import {
-  type CallRequested,
-  type ReplyFrame,
-  type SendFollowUp,
-  type Transport,
-  toFailedFrame,
-} from "../transport/transport.ts";
+import { type CallRequested, type ReplyFrame, type SendFollowUp, toFailedFrame } from "../transport/transport.ts";
 import type { ConnectOptions } from "./connect.ts";
-import type { Connection } from "./connection.ts";
-import { envelopeType, eventStreamType, HTTPReply } from "./http-reply.ts";
-import { TransportConnection } from "./over-transport.ts";
+import { EventTooLarge } from "./event-reader.ts";
+import { awaitServer, ConnectionLost, MalformedResponse, readValues } from "./http-reply.ts";
+import { openTransport } from "./over-transport.ts";
 
 /** Maximum size of the metadata of a call, in characters. Servers limit the size of all headers together. */
 const maxMetadataLength = 8_192;
 
-/** Maximum of `Prefer: wait`, in seconds. */
-const maxWaitSeconds = 999_999_999;
+const notRun = { mayHaveRun: false };
 
-/** Calls the HTTP server at a URL. The token is sent with every request. */
-export function openHTTP(url: URL, options: ConnectOptions): Connection {
-  return new TransportConnection(new HTTPTransport(url, options.limits), options);
+/** Sends a request. Of `fetch` and its response, only what {@link readValues} reads is used. */
+type Send = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Calls the HTTP server at a URL. */
+export function openHTTP(url: URL, options: ConnectOptions, send?: Send): TransportCaller {
+  return openTransport(new HTTPTransport(url, options, send), options);
 }
 
-/**
- * Sends each call as one request to a server of this package. It only makes calls: an HTTP server cannot call its
- * clients, and does not announce its operations.
- */
-class HTTPTransport implements Transport {
+/** Sends each call as one request to a server of this package. The token is sent with every request. */
+class HTTPTransport implements CallingTransport {
   readonly name = "http";
   readonly capabilities = { authenticatesReplies: true };
   readonly #origin: string;
   readonly #base: string;
+  readonly #headers: Record<string, string> = {};
   readonly #limits: Readonly<Required<Limits>>;
+  readonly #send: Send;
 
   /** @param url the server's base URL, without credentials, query and fragment */
-  constructor(url: URL, limits: Limits | undefined) {
+  constructor(
+    url: URL,
+    { headers = {}, limits }: Pick<ConnectOptions, "headers" | "limits">,
+    send: Send = (to, init) => fetch(to, init),
+  ) {
     this.#origin = url.origin;
     this.#base = withoutTrailingSlashes(url.origin + url.pathname);
+    for (const [name, value] of Object.entries(headers)) {
+      if (!/^[\w-]+$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) throw invalidHeader(`header ${quote(name)}`);
+      this.#headers[name.toLowerCase()] = value;
+    }
     this.#limits = resolveLimits(limits);
+    this.#send = send;
   }
 
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
-    const url = this.#base + toPath(operationId);
+    const { requestId } = frame;
+    const isSubscription = frame.credit !== undefined;
     const controller = new AbortController();
+    const url = this.#base + toPath(operationId);
     const init = this.#toRequest(frame, controller.signal);
-    const reply = new HTTPReply(frame, this.#limits, onReply);
-    this.#exchange(url, init, reply).catch((error) => {
+    let hasResponse = false;
+    /** Number of values that the consumer accepts now. One value is delivered ahead of the consumer. */
+    let credit = 1;
+    let wake: (() => void) | undefined;
+    const exchange = async () => {
+      const responding = this.#send(url, init);
+      const response = await (isSubscription ? awaitServer(responding) : responding);
+      hasResponse = true;
+      let seq = 0;
+      for await (const output of readValues(operationId, response, isSubscription, this.#limits)) {
+        if (!isSubscription) return onReply({ type: "call.responded", requestId, output });
+        while (credit === 0) await new Promise<void>((resolve) => (wake = resolve));
+        credit -= 1;
+        onReply({ type: "call.responded", requestId, output, seq: seq++, creditDue: true });
+      }
+      onReply({ type: "call.completed", requestId });
+    };
+    exchange().catch((error) => {
       if (controller.signal.aborted) return; // The caller has ended the call.
-      onReply(toFailedFrame(frame.requestId, this.#toCallError(frame, error, reply.hasResponse)));
+      onReply(toFailedFrame(requestId, this.#toCallError(operationId, error, hasResponse)));
       controller.abort(); // Closes the connection of a response that was not read to its end.
     });
     return (followUp) => {
-      if (followUp.type === "call.credited") reply.addCredit(followUp.count);
-      else if (followUp.type === "call.aborted") controller.abort();
+      if (followUp.type === "call.aborted") controller.abort();
+      if (followUp.type !== "call.credited") return;
+      credit += followUp.count;
+      wake?.();
     };
-  }
-
-  serve(): Promise<never> {
-    return Promise.reject(onlyCalls());
-  }
-
-  announce(): Promise<never> {
-    return Promise.reject(onlyCalls());
-  }
-
-  watchPeers(): () => void {
-    return () => {};
   }
 
   /** Has no effect: the caller aborts its pending requests, and idle connections are closed by the runtime. */
   async close(): Promise<void> {}
-
-  async #exchange(url: string, init: RequestInit, reply: HTTPReply): Promise<void> {
-    await reply.read(await reply.awaitResponse(fetch(url, init)));
-  }
 
   #toRequest(
     { operationId, input, token, metadata, timeout, credit }: CallRequested,
     signal: AbortSignal,
   ): RequestInit {
     const headers: Record<string, string> = {
+      ...this.#headers,
       accept: credit === undefined ? envelopeType : `${eventStreamType}, ${envelopeType}`,
     };
-    if (token !== undefined && token !== "") headers["authorization"] = `Bearer ${toHeaderValue(token)}`;
-    if (timeout !== undefined) {
-      headers["prefer"] = `wait=${Math.min(Math.max(Math.ceil(timeout / 1_000), 0), maxWaitSeconds)}`;
+    if (token !== undefined && token !== "") {
+      if (!/^[\x21-\x7e]+$/.test(token)) throw invalidHeader("token");
+      headers["authorization"] = `Bearer ${token}`;
     }
+    if (timeout !== undefined) headers["prefer"] = `wait=${Math.ceil(timeout / 1_000)}`;
     if (metadata !== undefined) headers["operation-metadata"] = this.#formatMetadata(metadata);
-    const init: RequestInit = { method: "POST", headers, redirect: "manual", signal };
-    const body = this.#stringify(`input of "${operationId}"`, input);
-    if (body !== undefined) {
-      headers["content-type"] = "application/json";
-      init.body = body;
-    }
-    return init;
+    const body = toJSONText(input, `input of ${quote(operationId)}`, this.#limits.jsonDepth, notRun);
+    if (body !== undefined) headers["content-type"] = "application/json";
+    return { method: "POST", headers, redirect: "manual", signal, ...(body !== undefined && { body }) };
   }
 
   #formatMetadata(metadata: Record<string, unknown>): string {
-    const json = this.#stringify("metadata", metadata) ?? "{}";
+    const json = toJSONText(metadata, "metadata", this.#limits.jsonDepth, notRun) ?? "{}";
     // Header values are ASCII. In JSON, any other character has an escaped form.
     const ascii = json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
     if (ascii.length <= maxMetadataLength) return ascii;
@@ -117,63 +127,44 @@ class HTTPTransport implements Transport {
     throw new CallError("PAYLOAD_TOO_LARGE", message, { allowed: maxMetadataLength }, { mayHaveRun: false });
   }
 
-  #stringify(label: string, value: unknown): string | undefined {
-    try {
-      return stringifyStrictly(value, this.#limits.jsonDepth);
-    } catch (error) {
-      if (!(error instanceof NotJSON)) throw error;
-      const { path, reason, cause } = error;
-      const message = `The ${label} has a value at ${quote(path)} that cannot be sent: ${reason}.`;
-      throw new CallError("EXECUTION_ERROR", message, { path, reason }, { cause, mayHaveRun: false });
-    }
-  }
-
   /** Converts a failure. The message of a network error is not passed on, because it may contain header values and URLs. */
-  #toCallError({ operationId }: CallRequested, error: unknown, hasResponse: boolean): CallError {
+  #toCallError(operationId: string, error: unknown, hasResponse: boolean): CallError {
     if (isCallError(error)) return error;
+    const id = quote(operationId);
+    if (error instanceof BodyTooLarge || error instanceof EventTooLarge) {
+      const limit = error instanceof BodyTooLarge ? "responseBytes" : "eventBytes";
+      const allowed = this.#limits[limit];
+      const message = `The response to ${id} is larger than ${allowed} bytes. If this is intended, raise limits.${limit}.`;
+      return new CallError("PAYLOAD_TOO_LARGE", message, { limit, allowed });
+    }
     const failure = findNetworkFailure(error);
-    if (failure?.kind === "malformed") {
-      const message = `The response to "${operationId}" ${failure.reason}.`;
-      return new CallError("BAD_RESPONSE", message, { operationId });
+    const problem =
+      error instanceof MalformedResponse ? error.message : failure?.kind === "malformed" && failure.reason;
+    if (problem) return new CallError("BAD_RESPONSE", `The response to ${id} ${problem}.`, { operationId });
+    const isLost = error instanceof ConnectionLost;
+    const known = failure && `: ${failure.reason ?? "the connection failed"} (${failure.code})`;
+    const reason = isLost ? `: ${error.message}` : (known ?? "");
+    if (hasResponse || isLost) {
+      const message = `The connection to ${this.#origin} was lost before ${id} ended${reason}.`;
+      return new CallError("UNAVAILABLE", message, undefined, { retryable: true });
     }
-    const reason = failure === undefined ? "" : `: ${failure.reason ?? "the connection failed"} (${failure.code})`;
-    if (hasResponse) {
-      const message = `The connection to ${this.#origin} was lost before "${operationId}" ended${reason}.`;
-      return unavailable(message, { mayHaveRun: true });
-    }
-    const message = `The server at ${this.#origin} could not be reached${reason}.`;
-    const options = {
+    return new CallError("UNAVAILABLE", `The server at ${this.#origin} could not be reached${reason}.`, undefined, {
       retryable: failure?.kind !== "tls", // A certificate that was refused once is refused again.
       mayHaveRun: failure?.kind !== "connect" && failure?.kind !== "tls",
-    };
-    return new CallError("UNAVAILABLE", message, undefined, options);
+    });
   }
 }
 
-/**
- * Returns the path of an operation below the server's base path. A URL resolves segments that are dots, so a name with
- * such a segment would reach another operation.
- */
+/** Returns the path of an operation below the server's base path. */
 function toPath(operationId: string): string {
-  const { namespace, name } = parseOperationId(operationId) ?? { namespace: "", name: ".." };
-  const segments = [namespace, ...name.split("/")];
-  if (segments.some((segment) => segment === "." || segment === "..")) throw operationNotFound(operationId);
-  try {
-    return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
-  } catch {
-    throw operationNotFound(operationId); // a lone surrogate, which a name cannot contain
-  }
+  const { namespace = ".", name = "" } = parseOperationId(operationId) ?? {};
+  const path = formatOperationPath(namespace, name);
+  if (path === undefined) throw operationUnknown(operationId);
+  return path;
 }
 
-/** Throws if a token cannot be part of a header. `fetch` would report the token itself. */
-function toHeaderValue(token: string): string {
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  const message = "The token contains characters that are not allowed in a header. Tokens consist of printable ASCII.";
-  throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
-}
-
-function onlyCalls(): CallError {
-  const message =
-    "A connection to an HTTP server only makes calls. Serve operations with serveHTTP or another transport.";
-  return new CallError("EXECUTION_ERROR", message, undefined, { mayHaveRun: false });
+/** `VALIDATION_ERROR`: `fetch` would report the value itself, which may be a secret. */
+function invalidHeader(label: string): CallError {
+  const message = `The ${label} contains characters that are not allowed in a header. Use printable ASCII.`;
+  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }

@@ -45,7 +45,7 @@ const protocols: Record<string, Protocol> = {
       await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
       const served = await serveCalls(
         registry,
-        await createWebSocketServer({ server: http, authenticate: toIdentity }),
+        await createWebSocketServer({ server: http, authenticate: ({ token }) => toIdentity(token) }),
       );
       onTestFinished(async () => {
         await served.close({ timeout: 0 });

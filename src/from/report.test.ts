@@ -43,7 +43,7 @@ test("items that the configuration excludes are not logged, also when they come 
   second.deliver({ source: "svc", log });
 
   expect(warn.mock.calls).toEqual([
-    ["{source}: {where} was skipped: {reason}", { source: "svc", where: "b", reason: "too large" }],
+    ["{source}: {where} was skipped. {reason}", { source: "svc", where: "b", reason: "too large" }],
     ["{source}: {where}: {reason}", { source: "svc", where: "c", reason: "ambiguous" }],
   ]);
   warn.mockRestore();

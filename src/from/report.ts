@@ -74,7 +74,7 @@ export class ReportBuilder {
     const toWarning = (message: string) => (item: ReportItem) => ({ message, properties: { source, ...item } });
     const isNew = (item: ReportItem) => !known.has(keyOf(item)) && !this.#requested.has(item);
     warnVisibly(log, [
-      ...this.report.skipped.filter(isNew).map(toWarning("{source}: {where} was skipped: {reason}")),
+      ...this.report.skipped.filter(isNew).map(toWarning("{source}: {where} was skipped. {reason}")),
       ...this.report.warnings.filter(isNew).map(toWarning("{source}: {where}: {reason}")),
     ]);
   }

@@ -20,7 +20,10 @@ export interface SourceChange {
 export interface SourceReport {
   /** Ids of the imported operations. */
   imported: string[];
-  /** Items that were not imported. `where` is a location in the document or the name of the item. */
+  /**
+   * Items that were not imported. `where` is a location in the document or the name of the item, and `reason` is a
+   * sentence.
+   */
   skipped: Array<{ where: string; reason: string }>;
   /** Items that were imported with a loss, and why. */
   warnings: Array<{ where: string; reason: string }>;

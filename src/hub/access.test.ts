@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createToken } from "../auth/index.ts";
 import { defineOperation, Type } from "../operation/index.ts";
 import { OperationRegistry } from "../registry/index.ts";
-import { createAccess, operatorOf } from "./access.ts";
+import { HubAccess, operatorOf } from "./access.ts";
 import { findStateFolder, readHubToken } from "./state-folder.ts";
 
 let folder: string;
@@ -19,14 +19,14 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const url = "http://127.0.0.1:4000";
 
-function identify(access: ReturnType<typeof createAccess>, token: string | undefined) {
+function identify(access: HubAccess, token: string | undefined) {
   return access.authenticate({ headers: new Headers(), token });
 }
 
 test("the tokens of the configuration identify callers", async () => {
   const { token, hash } = createToken();
   const identity = { id: "ada", scopes: ["tasks"] };
-  const access = createAccess({ tokens: [{ hash, identity }] }, { registry: new OperationRegistry(), environment });
+  const access = new HubAccess({ tokens: [{ hash, identity }] }, new OperationRegistry(), environment);
   await access.announce(url);
   expect([identify(access, token), identify(access, createToken().token), identify(access, undefined)]).toEqual([
     identity,
@@ -38,7 +38,7 @@ test("the tokens of the configuration identify callers", async () => {
 
 test("without tokens in the configuration, the hub creates one with all scopes", () => {
   const registry = new OperationRegistry();
-  const access = createAccess(undefined, { registry, environment });
+  const access = new HubAccess(undefined, registry, environment);
   expect(access.token).toMatch(/^[\w-]{43}$/);
   expect(identify(access, access.token)).toEqual({ id: "operator", scopes: ["hub:read", "hub:admin"] });
   expect([identify(access, createToken().token), identify(access, undefined)]).toEqual([undefined, undefined]);
@@ -47,7 +47,7 @@ test("without tokens in the configuration, the hub creates one with all scopes",
 test("an empty list of tokens allows no caller", () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   try {
-    const access = createAccess({}, { registry: new OperationRegistry(), environment });
+    const access = new HubAccess({}, new OperationRegistry(), environment);
     expect([access.token, identify(access, createToken().token)]).toEqual([undefined, undefined]);
     expect(warn).toHaveBeenCalledOnce();
   } finally {
@@ -76,7 +76,7 @@ test("the operator has the scopes and resources of all operations, also of later
 test("the created token is stored for the command line, and only its user can read it", async () => {
   await mkdir(join(folder, "operations", "hubs"), { recursive: true });
   await chmod(join(folder, "operations", "hubs"), 0o755);
-  const access = createAccess(undefined, { registry: new OperationRegistry(), environment });
+  const access = new HubAccess(undefined, new OperationRegistry(), environment);
   await access.announce(url);
   const hubs = join(folder, "operations", "hubs");
   const file = join(hubs, (await readdir(hubs))[0]!);
@@ -93,8 +93,8 @@ test("the created token is stored for the command line, and only its user can re
 });
 
 test("a hub that ends does not remove the token of one that started at the same URL", async () => {
-  const options = { registry: new OperationRegistry(), environment };
-  const [first, second] = [createAccess(undefined, options), createAccess(undefined, options)];
+  const create = () => new HubAccess(undefined, new OperationRegistry(), environment);
+  const [first, second] = [create(), create()];
   await first.announce(url);
   await second.announce(url);
   await first.close();
@@ -107,10 +107,10 @@ test("a malformed file is not a token", async () => {
   expect(await readHubToken(url, environment)).toBe(undefined);
 });
 
-test("a new configuration replaces the tokens, and an invalid one changes nothing", async () => {
+test("a new configuration replaces the tokens", async () => {
   const { token, hash } = createToken();
   const identity = { id: "ada", scopes: [] };
-  const access = createAccess(undefined, { registry: new OperationRegistry(), environment });
+  const access = new HubAccess(undefined, new OperationRegistry(), environment);
   await access.announce(url);
   const created = access.token;
   let changes = 0;
@@ -119,12 +119,6 @@ test("a new configuration replaces the tokens, and an invalid one changes nothin
   });
   await access.update(undefined);
   expect([access.token, changes]).toEqual([created, 0]);
-  await expect(access.update({ tokens: [{ hash: "abc", identity }] })).rejects.toThrow(TypeError);
-  expect([access.token, identify(access, created), changes]).toEqual([
-    created,
-    { id: "operator", scopes: ["hub:read", "hub:admin"] },
-    0,
-  ]);
   await access.update({ tokens: [{ hash, identity }] });
   expect([identify(access, token), identify(access, created), access.token, changes]).toEqual([
     identity,
@@ -142,11 +136,11 @@ test("a new configuration replaces the tokens, and an invalid one changes nothin
 test("a token that cannot be stored is reported without its value, and the hub works", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   try {
-    const homeless = createAccess(undefined, { registry: new OperationRegistry(), environment: { HOME: "" } });
+    const homeless = new HubAccess(undefined, new OperationRegistry(), { HOME: "" });
     await homeless.announce(url);
     await writeFile(join(folder, "file"), "");
     const refused = { XDG_STATE_HOME: join(folder, "file") };
-    const access = createAccess(undefined, { registry: new OperationRegistry(), environment: refused });
+    const access = new HubAccess(undefined, new OperationRegistry(), refused);
     await access.announce(url);
     await access.close();
     const prefix = "[alkdev.operations.hub] The command line cannot find the token of this hub: ";
@@ -163,7 +157,7 @@ test("a token that cannot be stored is reported without its value, and the hub w
 });
 
 test("the token is not printed with the object that has it", () => {
-  const access = createAccess(undefined, { registry: new OperationRegistry(), environment });
+  const access = new HubAccess(undefined, new OperationRegistry(), environment);
   expect(inspect(access, { depth: 9, showHidden: true }) + JSON.stringify(access)).not.toContain(access.token);
 });
 

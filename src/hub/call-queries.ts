@@ -1,9 +1,10 @@
+import { EventEmitter, on } from "node:events";
 import { onAbort } from "../internal/abort-listeners.ts";
-import { CallError, type OperationContext, Type } from "../operation/index.ts";
+import { CallError, type Identity, type OperationContext, Type } from "../operation/index.ts";
 import type { OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
-import { hubScopes } from "./access.ts";
 import type { CallPayload, CallRecord, RecordFilter } from "./call-records.ts";
 import type { History } from "./history.ts";
+import { hubScopes } from "./rules.ts";
 
 /** Maximum number of records among which `hub.call` looks for the calls that a call made. */
 const maxTreeCalls = 10_000;
@@ -13,6 +14,7 @@ const maxClockErrorMs = 2;
 const maxLaterCalls = 1_000;
 /** Maximum number of events that a slow reader of `hub.calls` has not read. */
 const maxUnreadEvents = 1_000;
+const tooSlow = "The reader of hub.calls is too slow. Subscribe again, or to one operation.";
 
 const callFields = {
   requestId: Type.String(),
@@ -64,13 +66,15 @@ export const statsSchema = Type.Object({
   }),
 });
 
-/** Limits a filter to the caller's own calls unless it has `hub:admin`. `undefined` if it can match no call. */
-export function restrictToOwn(filter: RecordFilter, { identity }: OperationContext): RecordFilter | undefined {
-  if (identity === undefined) return undefined;
-  if (identity.scopes.includes(hubScopes.admin)) return filter;
-  return filter.identity === undefined || filter.identity === identity.id
-    ? { ...filter, identity: identity.id }
-    : undefined;
+/** Finds records of the caller's own calls, or of all calls with `hub:admin`. */
+export async function findOwn(
+  history: Pick<History, "find">,
+  filter: RecordFilter,
+  { identity }: OperationContext,
+): Promise<CallRecord[]> {
+  if (isAdmin(identity)) return history.find(filter);
+  const isOwn = identity !== undefined && (filter.identity === undefined || filter.identity === identity.id);
+  return isOwn ? history.find({ ...filter, identity: identity.id }) : [];
 }
 
 /**
@@ -82,60 +86,65 @@ export async function findTree(history: Pick<History, "find">, root: CallRecord)
   const since = root.startedAt - maxClockErrorMs;
   // Most calls end before the call that made them. Those that continue are found if they end soon after it.
   const nearby = await history.find({ identity, since, before: root.id + maxLaterCalls, limit: maxTreeCalls });
-  const calls = new Set([root]);
-  const requestIds = new Set([root.requestId]);
-  // Repeated, because a call can be recorded before or after the call that made it.
-  for (let known = 0; known < calls.size; ) {
-    known = calls.size;
-    for (const call of nearby) {
-      const isBelow = call.parentRequestId !== undefined && requestIds.has(call.parentRequestId);
-      if (!isBelow || call.identity !== identity || call.id === root.id) continue;
-      calls.add(call);
-      requestIds.add(call.requestId);
-    }
-  }
-  const [, ...below] = calls;
+  const others = nearby.filter((call) => call.identity === identity && call.id !== root.id);
+  const byParent = groupBy(others, ({ parentRequestId }) => parentRequestId);
+  const tree = new Set([root]);
+  // The loop also visits the calls that it adds.
+  for (const { requestId } of tree) for (const call of byParent.get(requestId) ?? []) tree.add(call);
+  const [, ...below] = tree;
   below.sort((one, other) => one.startedAt - other.startedAt || other.duration - one.duration);
   return [root, ...below];
 }
 
-/** Returns a record as callers see it. */
-export function toCall({ payload, parentRequestId, identity, code, ...call }: CallRecord) {
-  return {
-    ...call,
-    ...(parentRequestId !== undefined && { parentRequestId }),
-    ...(identity !== undefined && { identity }),
-    status: code === undefined ? ("succeeded" as const) : ("failed" as const),
-    ...(code !== undefined && { code }),
-    ...(payload !== undefined && (JSON.parse(payload) as CallPayload)),
-  };
+/**
+ * Returns a record as a caller sees it. The message of an unexpected error may describe the internals of the operation:
+ * servers do not send it, and here it needs `hub:admin`.
+ */
+export function toCall({ payload = "{}", ...call }: CallRecord, { identity }: OperationContext) {
+  const status: "succeeded" | "failed" = call.code === undefined ? "succeeded" : "failed";
+  const { error, ...values }: CallPayload = JSON.parse(payload);
+  const isUnexpected = call.code === "EXECUTION_ERROR" || call.code === "UNKNOWN_ERROR";
+  const isShown = error !== undefined && (!isUnexpected || isAdmin(identity));
+  return { ...call, status, ...values, ...(isShown && { error }) };
+}
+
+function isAdmin(identity: Identity | undefined): boolean {
+  return identity?.scopes.includes(hubScopes.admin) === true;
 }
 
 /** Counts records by operation, the most called first. */
 export function toStats(since: number, records: readonly CallRecord[]) {
-  const byOperation = new Map<string, CallRecord[]>();
-  for (const record of records) {
-    const group = byOperation.get(record.operationId);
-    if (group === undefined) byOperation.set(record.operationId, [record]);
-    else group.push(record);
-  }
-  const countFailed = (calls: readonly CallRecord[]) => calls.filter(({ code }) => code !== undefined).length;
-  const operations = Array.from(byOperation, ([operationId, calls]) => {
-    const durations = calls.map(({ duration }) => duration).sort((one, other) => one - other);
-    return {
-      operationId,
-      calls: calls.length,
-      failed: countFailed(calls),
-      meanDuration: durations.reduce((sum, duration) => sum + duration, 0) / calls.length,
-      p95Duration: durations[Math.ceil(calls.length * 0.95) - 1]!,
-      maxDuration: durations.at(-1)!,
-    };
+  const count = (calls: readonly CallRecord[]) => ({
+    calls: calls.length,
+    failed: calls.filter(({ code }) => code !== undefined).length,
   });
+  const operations = Array.from(
+    groupBy(records, (record) => record.operationId),
+    ([operationId, calls]) => {
+      const durations = calls.map(({ duration }) => duration).sort((one, other) => one - other);
+      return {
+        operationId,
+        ...count(calls),
+        meanDuration: durations.reduce((sum, duration) => sum + duration, 0) / calls.length,
+        p95Duration: durations[Math.ceil(calls.length * 0.95) - 1]!,
+        maxDuration: durations.at(-1)!,
+      };
+    },
+  );
   operations.sort((one, other) => other.calls - one.calls);
-  return { since, calls: records.length, failed: countFailed(records), operations };
+  return { since, ...count(records), operations };
 }
 
-type EndedOrStarted = Extract<RegistryCallEvent, { kind: "started" | "succeeded" | "failed" }>;
+function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
 
 /** Yields the events of calls from now on: those of the caller, or of all callers with `hub:admin`. */
 export async function* watchCalls(
@@ -143,29 +152,23 @@ export async function* watchCalls(
   operationId: string | undefined,
   { identity, signal }: OperationContext,
 ) {
-  const isAdmin = identity?.scopes.includes(hubScopes.admin) === true;
-  const unread: Array<ReturnType<typeof toCallEvent>> = [];
-  let wake = () => {};
+  const seesAll = isAdmin(identity);
+  const events = new EventEmitter();
+  let unread = 0;
   const stop = registry.on("call", (event) => {
     if (event.kind === "progressed" || event.kind === "yielded") return;
     if (operationId !== undefined && event.operationId !== operationId) return;
-    if (!isAdmin && event.identity?.id !== identity?.id) return;
-    if (unread.push(toCallEvent(event)) > maxUnreadEvents) stop();
-    wake();
+    if (!seesAll && event.identity?.id !== identity?.id) return;
+    unread += 1;
+    if (unread <= maxUnreadEvents) return events.emit("call", toCallEvent(event));
+    stop();
+    events.emit("error", new CallError("OVERFLOW", tooSlow));
   });
-  const stopWaiting = onAbort(signal, () => wake());
+  const stopWaiting = onAbort(signal, () => events.emit("end"));
   try {
-    while (!signal.aborted) {
-      if (unread.length > maxUnreadEvents) {
-        throw new CallError("OVERFLOW", "The reader of hub.calls is too slow. Subscribe again, or to one operation.");
-      }
-      const event = unread.shift();
-      if (event !== undefined) yield event;
-      else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+    for await (const [event] of on(events, "call", { close: ["end"] })) {
+      unread -= 1;
+      yield event as ReturnType<typeof toCallEvent>;
     }
   } finally {
     stop();
@@ -173,16 +176,9 @@ export async function* watchCalls(
   }
 }
 
-function toCallEvent(event: EndedOrStarted) {
+function toCallEvent(event: Extract<RegistryCallEvent, { kind: "started" | "succeeded" | "failed" }>) {
   const { kind, requestId, parentRequestId, operationId, identity, timestamp } = event;
-  return {
-    kind,
-    requestId,
-    ...(parentRequestId !== undefined && { parentRequestId }),
-    operationId,
-    ...(identity !== undefined && { identity: identity.id }),
-    timestamp,
-    ...(event.kind !== "started" && { duration: event.duration }),
-    ...(event.kind === "failed" && { code: event.error.code }),
-  };
+  const duration = kind === "started" ? undefined : event.duration;
+  const code = kind === "failed" ? event.error.code : undefined;
+  return { kind, requestId, parentRequestId, operationId, identity: identity?.id, timestamp, duration, code };
 }

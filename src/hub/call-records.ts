@@ -1,3 +1,21 @@
+import { logger, warnVisibly } from "../internal/log.ts";
+import { toReason } from "../internal/text.ts";
+import { startTimer, type Timer } from "../internal/timers.ts";
+import type { RecordFile } from "./history-file.ts";
+
+const log = logger("hub");
+
+/** Time after which records are written, in ms. A process that is killed loses the records of at most this time. */
+const writeDelayMs = 500;
+/** Number of records that are written without waiting, and in one step. Smaller steps take more CPU time per record. */
+const maxBatch = 2_500;
+/** Number of records above the limit that are kept in memory until they are written. */
+const maxBurst = 10_000;
+/** Delay before writing is tried again after a failure, in ms. */
+const retryDelayMs = 2_000;
+/** Interval at which old records are removed, in ms. */
+const pruneIntervalMs = 60_000;
+
 /** A call that has ended. All records have the same properties in the same order, because one is created for each call. */
 export interface CallRecord {
   /** Identifies the record; later ones are greater. */
@@ -56,24 +74,6 @@ export interface RecordLimits {
   keepMs: number;
 }
 
-/** Stores records. */
-export interface RecordStore {
-  /** Adds a record. Called for every call, so it must not block. */
-  add(record: CallRecord): void;
-  /** Finds records, the newest first. */
-  find(filter: RecordFilter): Promise<CallRecord[]>;
-  /** The greatest id of a record; 0 without records. */
-  readonly lastId: number;
-  /** Number of records that could not be stored. */
-  readonly lost: number;
-  /** Why records cannot be stored at present; `undefined` if they can. */
-  readonly problem: string | undefined;
-  /** Changes the limits. */
-  setLimits(limits: RecordLimits): void;
-  /** Writes what is pending and releases the store. */
-  close(): Promise<void>;
-}
-
 /** Returns whether a record matches a filter. */
 export function matchesFilter(record: CallRecord, filter: RecordFilter): boolean {
   const { identity, operationId, status, requestId, before, since } = filter;
@@ -87,46 +87,93 @@ export function matchesFilter(record: CallRecord, filter: RecordFilter): boolean
   );
 }
 
-/** The last records, in memory. */
-export class RecordRing implements RecordStore {
-  #limits: RecordLimits;
+/** Stores records in a file or, without one, the newest of them in memory. */
+export class RecordLog {
+  limits: RecordLimits;
+  readonly #file: RecordFile | undefined;
+  /** The newest records, or those that are not in the file yet. The oldest first. */
   #records: CallRecord[] = [];
-  /** Position of the next record. */
-  #next = 0;
-  lastId = 0;
-  readonly lost = 0;
-  readonly problem = undefined;
+  #timer: Timer | undefined = undefined;
+  #prunedAt = 0;
+  /** Number of records that could not be stored. */
+  lost = 0;
+  /** Why records cannot be stored at present; `undefined` if they can. */
+  problem: string | undefined = undefined;
 
-  constructor(limits: RecordLimits) {
-    this.#limits = limits;
+  constructor(limits: RecordLimits, file?: RecordFile) {
+    this.limits = limits;
+    this.#file = file;
   }
 
+  /** Adds a record. Called for every call, so it does not wait for the file. */
   add(record: CallRecord): void {
-    this.lastId = record.id;
-    this.#records[this.#next] = record;
-    this.#next = this.#next + 1 === this.#limits.limit ? 0 : this.#next + 1;
-  }
-
-  async find(filter: RecordFilter): Promise<CallRecord[]> {
-    const since = Math.max(filter.since ?? 0, Date.now() - this.#limits.keepMs);
-    const found: CallRecord[] = [];
-    const { length } = this.#records;
-    for (let age = 1; age <= length && found.length < filter.limit; age++) {
-      const record = this.#records[(this.#next - age + length) % length]!;
-      if (matchesFilter(record, { ...filter, since })) found.push(record);
+    const count = this.#records.push(record);
+    if (this.#file === undefined) {
+      if (count > this.limits.limit + maxBatch) this.#records = this.#records.slice(maxBatch);
+      return;
     }
-    return found;
+    if (this.problem === undefined && count === maxBatch) this.#writeAfter(0);
+    else if (this.#timer === undefined) this.#writeAfter(writeDelayMs);
+    if (count <= this.limits.limit + maxBurst) return;
+    this.#records = this.#records.slice(maxBatch);
+    this.lost += maxBatch;
   }
 
-  setLimits(limits: RecordLimits): void {
-    const { length } = this.#records;
-    const ordered = this.#records.map((_, index) => this.#records[(this.#next + index) % length]!);
-    this.#limits = limits;
-    this.#records = ordered.slice(-limits.limit);
-    this.#next = this.#records.length === limits.limit ? 0 : this.#records.length;
+  /** Finds records, the newest first. */
+  async find(filter: RecordFilter): Promise<CallRecord[]> {
+    const since = Math.max(filter.since ?? 0, Date.now() - this.limits.keepMs);
+    const limited = { ...filter, since };
+    const records = this.#file === undefined ? this.#records.slice(-this.limits.limit) : this.#records;
+    const found = records.filter((record) => matchesFilter(record, limited)).slice(-filter.limit);
+    const missing = filter.limit - found.length;
+    if (this.#file === undefined || missing === 0) return found.reverse();
+    // A batch that is written while others are read has been searched above.
+    const before = Math.min(filter.before ?? Number.MAX_SAFE_INTEGER, records[0]?.id ?? Number.MAX_SAFE_INTEGER);
+    return [...found.reverse(), ...(await this.#file.find({ ...limited, before, limit: missing }))];
   }
 
-  async close(): Promise<void> {
-    this.#records = [];
+  /** Writes what is not written, and closes the file. */
+  close(): void {
+    this.#timer?.stop();
+    if (this.#file === undefined) return;
+    while (this.#records.length > 0 && this.#write(this.#file));
+    this.#file.close();
+  }
+
+  #writeAfter(delay: number): void {
+    this.#timer?.stop();
+    const write = () => {
+      this.#timer = undefined;
+      const isWritten = this.#write(this.#file!);
+      if (this.#records.length > 0) this.#writeAfter(isWritten ? 0 : retryDelayMs);
+    };
+    this.#timer = startTimer(write, delay, { keepsAlive: false });
+  }
+
+  /** Writes the oldest records. Returns whether that succeeded; after a failure they stay in memory. */
+  #write(file: RecordFile): boolean {
+    try {
+      file.write(this.#records.slice(0, maxBatch));
+      this.#records = this.#records.slice(maxBatch);
+      if (Date.now() - this.#prunedAt > pruneIntervalMs) {
+        this.#prunedAt = Date.now();
+        file.prune(this.#prunedAt - this.limits.keepMs);
+      }
+    } catch (error) {
+      this.#report(toReason(error));
+      return false;
+    }
+    if (this.problem !== undefined) log.info("The history is written again: {file}", { file: file.path });
+    this.problem = undefined;
+    return true;
+  }
+
+  /** Reports that writing fails: once until it succeeds again. */
+  #report(reason: string): void {
+    if (this.problem !== undefined) return;
+    this.problem = `Calls cannot be written to the history file: ${reason}.`;
+    const message =
+      "The history file {file} cannot be written: {reason}. Calls continue, and the last {limit} are kept in memory until it can be written. Check the space on its disk.";
+    warnVisibly(log, [{ message, properties: { file: this.#file!.path, reason, limit: this.limits.limit } }]);
   }
 }

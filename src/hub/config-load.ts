@@ -1,19 +1,23 @@
-import { access, readFile } from "node:fs/promises";
-import { basename, dirname, extname, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { getOwn } from "../internal/objects.ts";
 import { quote, toReason } from "../internal/text.ts";
 import { nodeFileSystem } from "../node/index.ts";
 import { CallError } from "../operation/index.ts";
 import type { ResolvedConfig } from "./config.ts";
-import { type Environment, invalidConfig, resolveText } from "./config-resolve.ts";
-import { locateInProgram, type ParsedText, parseJSONText, parseYAMLText, TextError } from "./config-text.ts";
+import { resolveText } from "./config-resolve.ts";
+import { locateInProgram, malformed, type ParsedText, parseText, readText } from "./config-text.ts";
+import type { Environment } from "./config-variables.ts";
 
 /** Names of configuration files, in the order in which they are listed in messages. */
 const configFileNames = ["ts", "js", "mjs", "json", "yaml", "yml"].map((it) => `operations.config.${it}`);
 
 /** Extensions of configurations that run when they are loaded. */
 const programExtensions = [".ts", ".mts", ".js", ".mjs"];
+
+/** Extensions of configurations that are data. */
+const dataExtensions = [".json", ".jsonc", ".yaml", ".yml"];
 
 /** A configuration file that was read. */
 export interface LoadedConfig {
@@ -36,14 +40,10 @@ export interface LoadConfigOptions {
  * two. Reads and runs nothing.
  */
 export async function findConfig(folder: string): Promise<string | undefined> {
-  const found: string[] = [];
-  for (const name of configFileNames) {
-    const path = resolve(folder, name);
-    if (await exists(path)) found.push(path);
-  }
-  if (found.length < 2) return found[0];
-  const [first, second] = found.map((path) => basename(path));
-  throw invalid(`${quote(folder)} contains ${first} and ${second}. Delete one of them, or name one with --config.`);
+  const [first, second] = configFileNames.filter((name) => existsSync(join(folder, name)));
+  if (second === undefined) return first && resolve(folder, first);
+  const message = `${quote(folder)} contains ${first} and ${second}. Delete one of them, or name one with --config.`;
+  throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }
 
 /**
@@ -69,55 +69,39 @@ export async function readConfigData(file: string): Promise<unknown> {
 }
 
 async function parse(file: string): Promise<ParsedText> {
-  const extension = extname(file);
-  if (![".json", ".jsonc", ".yaml", ".yml"].includes(extension)) {
-    throw invalid(
-      `${quote(file)} is not a configuration. Its name must end with .ts, .js, .mjs, .json, .yaml or .yml.`,
-    );
-  }
-  const text = await readText(file);
-  try {
-    return extension.startsWith(".json") ? parseJSONText(text) : parseYAMLText(text);
-  } catch (error) {
-    if (!(error instanceof TextError)) throw error;
-    throw invalidConfig(file, [{ path: [], message: error.message }], () => error.position);
-  }
+  if (dataExtensions.includes(extname(file))) return parseText(file, await readText(file));
+  const extensions = configFileNames.map(extname).join(", ");
+  throw malformed(file, `must be a file whose name ends with one of ${extensions}.`);
 }
 
 async function runProgram(file: string): Promise<ParsedText> {
   const text = await readText(file);
+  const load = () => nodeFileSystem.import(pathToFileURL(file).href);
   let module: unknown;
   try {
-    module = await nodeFileSystem.import(pathToFileURL(file).href);
+    module = await load().catch((error) => {
+      // Node does not say where a syntax error is, and has run nothing. What failed is transpiled now, which reports the line.
+      if (error instanceof SyntaxError && findLine(error, file) === undefined) return load();
+      throw error;
+    });
   } catch (error) {
     const [reason = ""] = toReason(error).split("\n"); // Further lines can contain parts of the file.
-    const message = `It cannot be run: ${reason.replace(/\.$/, "")}.`;
-    throw invalidConfig(file, [{ path: [], message }], () => undefined, error);
+    const isPackage = /^Cannot find (?:module|package) '[^./]/.test(reason);
+    const advice = isPackage ? " Install the packages of the project: npm install" : "";
+    throw malformed(file, `cannot be run: ${reason.trim().replace(/[.:]$/, "")}.${advice}`, findLine(error, file), error);
   }
   const value = getOwn(module, "default");
-  if (value === undefined) {
-    const message = "It has no default export. Write: export default defineConfig({ … })";
-    throw invalidConfig(file, [{ path: [], message }], () => undefined);
-  }
+  if (value === undefined) throw malformed(file, "has no default export. Write: export default defineConfig({ … })");
   return { value, locate: (path) => locateInProgram(text, path) };
 }
 
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    const message = `The configuration ${quote(file)} cannot be read: ${toReason(error)}. Check the path, or create one with "operations init".`;
-    throw new CallError("VALIDATION_ERROR", message, { file }, { mayHaveRun: false, cause: error });
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-function invalid(message: string): CallError {
-  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+/** Returns the line of a file in which an error occurred. Columns are those of transpiled code. */
+function findLine(error: unknown, file: string): { line: number } | undefined {
+  const { message, stack } = error as Error;
+  const places = `${message}\n${stack}`.replaceAll(pathToFileURL(file).href, file).split(`${file}:`);
+  const line = places
+    .slice(1)
+    .map((place) => Number.parseInt(place, 10))
+    .find((number) => number > 0);
+  return line === undefined ? undefined : { line };
 }

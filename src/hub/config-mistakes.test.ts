@@ -30,133 +30,146 @@ const source = (text: string) => `{ "sources": { "a": ${text} } }`;
 describe("mistakes in JSON", () => {
   test.each([
     // Text that is not JSON.
-    ["", "#:1:1: It is not valid JSON: value expected."],
-    ['{ "serve": { "port": 1 } oops }', "#:1:26: It is not valid JSON: invalid symbol."],
-    ['{ "serve": { "host": "s3cr3t', "#:1:22: It is not valid JSON: unexpected end of string."],
-    ['{\n  "serve": {},\n  "serve": {}\n}', '#:3:3: It is not valid JSON: the key "serve" exists twice.'],
+    ["", "#:1:1: The configuration is not valid JSON: value expected."],
+    ['{ "serve": { "port": 1 } oops }', "#:1:26: The configuration is not valid JSON: invalid symbol."],
+    ['{ "serve": { "host": "s3cr3t', "#:1:22: The configuration is not valid JSON: unexpected end of string."],
+    [
+      '{\n  "serve": {},\n  "serve": {}\n}',
+      '#:3:3: The configuration is not valid JSON: the key "serve" exists twice.',
+    ],
     // Keys.
     ["[]", "#:1:1: The configuration must be an object."],
-    ['{\n  "source": {}\n}', '#:2:3: Unknown key "source". Did you mean "sources"?'],
-    ['{ "zzz": 1 }', '#:1:3: Unknown key "zzz". Valid keys are $schema, sources, serve, access, rules, history.'],
-    ['{ "serve": { "prot": 1 } }', '#:1:14: Unknown key "prot" in "serve". Did you mean "port"?'],
+    ['{\n  "source": {}\n}', '#:2:3: "source" is not a known key. Did you mean "sources"?'],
+    [
+      '{ "zzz": 1 }',
+      '#:1:3: "zzz" is not a known key. Valid keys are $schema, sources, serve, access, rules, history.',
+    ],
+    ['{ "serve": { "prot": 1 } }', '#:1:14: "serve.prot" is not a known key. Did you mean "port"?'],
     [
       '{ "__proto__": {} }',
-      '#:1:3: Unknown key "__proto__". Valid keys are $schema, sources, serve, access, rules, history.',
+      '#:1:3: "__proto__" is not a known key. Valid keys are $schema, sources, serve, access, rules, history.',
     ],
     // Sources.
-    ['{ "sources": [] }', '#:1:14: "sources" must be an object.'],
-    [source("1"), '#:1:21: "sources.a" must be an object.'],
+    ['{ "sources": [] }', '#:1:3: "sources" must be an object.'],
+    [source("1"), '#:1:16: "sources.a" must be an object.'],
     [
       source("{}"),
-      '#:1:21: "sources.a" must have one of the keys "modules", "openapi", "mcp", "mcpConfig", "nats", "redis", "websocket".',
+      '#:1:16: "sources.a" must have one of the keys "modules", "openapi", "mcp", "mcpConfig", "nats", "redis", "websocket".',
     ],
-    [source('{ "opanapi": "x" }'), '#:1:23: Unknown key "opanapi" in "sources.a". Did you mean "openapi"?'],
+    [source('{ "opanapi": "x" }'), '#:1:23: "sources.a.opanapi" is not a known key. Did you mean "openapi"?'],
     [
       source('{ "modules": "x", "openapi": "y" }'),
-      '#:1:21: "sources.a" has the keys "modules" and "openapi". Remove all but one of them.',
+      '#:1:16: "sources.a" has the keys "modules" and "openapi". Remove all but one of them.',
     ],
-    [source('{ "modules": 1 }'), '#:1:34: "sources.a.modules" must be a string.'],
-    [source('{ "modules": "x", "include": "y" }'), '#:1:50: "sources.a.include" must be a list of strings.'],
+    [source('{ "modules": 1 }'), '#:1:23: "sources.a.modules" must be a string.'],
+    [source('{ "modules": "x", "include": "y" }'), '#:1:39: "sources.a.include" must be a list of strings.'],
     [source('{ "modules": "x", "include": [1] }'), '#:1:51: "sources.a.include[0]" must be a string.'],
     [
       source('{ "modules": "x", "namespace": "a.b" }'),
-      '#:1:52: "sources.a.namespace" must be 1 to 64 characters without dots or control characters.',
+      '#:1:39: "sources.a.namespace" must be 1 to 64 characters without dots or control characters.',
     ],
     [
       source('{ "modules": "x", "accessControl": {} }'),
-      '#:1:56: "sources.a.accessControl" must have the key "requiredScopes".',
+      '#:1:39: "sources.a.accessControl" must have the key "requiredScopes".',
     ],
     [
       source('{ "openapi": "x", "auth": { "type": "baerer" } }'),
-      '#:1:57: "sources.a.auth.type" must be "bearer" or "apiKey" or "basic" or "oauth2". Did you mean "bearer"?',
+      '#:1:49: "sources.a.auth.type" must be "bearer" or "apiKey" or "basic" or "oauth2". Did you mean "bearer"?',
     ],
-    [source('{ "openapi": "x", "auth": "s3cr3t" }'), '#:1:47: "sources.a.auth" must be an object.'],
+    [source('{ "openapi": "x", "auth": "s3cr3t" }'), '#:1:39: "sources.a.auth" must be an object.'],
     [
       source('{ "openapi": "x", "auth": { "token": "s3cr3t" } }'),
-      '#:1:47: "sources.a.auth" must have one of the keys "type", "schemes".',
+      '#:1:39: "sources.a.auth" must have one of the keys "type", "schemes".',
     ],
-    [source('{ "openapi": "x", "retry": 3 }'), '#:1:48: "sources.a.retry" must be true or false or an object.'],
+    ...["bearer", "apiKey", "basic", "oauth2"].map((type) => [
+      source(`{ "openapi": "x", "auth": { "type": "${type}", "password": "s3cr3t" } }`),
+      '#:1:39: "sources.a.auth" has no credentials. Set "token" for bearer and apiKey, "username" and "password" for basic, "tokenUrl" and "clientId" for oauth2.',
+    ]),
+    [source('{ "openapi": "x", "retry": 3 }'), '#:1:39: "sources.a.retry" must be true or false or an object.'],
     [
       source('{ "openapi": "x", "retry": { "retires": 3 } }'),
-      '#:1:50: Unknown key "retires" in "sources.a.retry". Did you mean "retries"?',
+      '#:1:50: "sources.a.retry.retires" is not a known key. Did you mean "retries"?',
     ],
-    [source('{ "openapi": "x", "timeout": 0 }'), '#:1:50: "sources.a.timeout" must be a number above 0.'],
-    [source('{ "openapi": "x", "headers": { "a": 1 } }'), '#:1:57: "sources.a.headers.a" must be a string.'],
+    [source('{ "openapi": "x", "timeout": 0 }'), '#:1:39: "sources.a.timeout" must be a number above 0.'],
+    [source('{ "openapi": "x", "headers": { "a": 1 } }'), '#:1:52: "sources.a.headers.a" must be a string.'],
     [
       source('{ "openapi": "x", "pagination": { "kind": "cursr" } }'),
-      '#:1:63: "sources.a.pagination.kind" must be "link" or "cursor" or "offset" or "page". Did you mean "cursor"?',
+      '#:1:55: "sources.a.pagination.kind" must be "link" or "cursor" or "offset" or "page". Did you mean "cursor"?',
     ],
     [
       source('{ "openapi": "x", "pagination": { "kind": "page" } }'),
-      '#:1:53: "sources.a.pagination" must have the key "parameter".',
+      '#:1:39: "sources.a.pagination" must have the key "parameter".',
     ],
     [
       source('{ "openapi": "x", "limits": { "operation": 1 } }'),
-      '#:1:51: Unknown key "operation" in "sources.a.limits". Did you mean "operations"?',
+      '#:1:51: "sources.a.limits.operation" is not a known key. Did you mean "operations"?',
     ],
-    [source('{ "mcp": {} }'), '#:1:30: "sources.a.mcp" has neither "command" nor "url". Set one of them.'],
+    [source('{ "mcp": {} }'), '#:1:23: "sources.a.mcp" must have either "command" or "url".'],
     [
       source('{ "mcp": { "command": "x", "url": "y" } }'),
-      '#:1:30: "sources.a.mcp" has both "command" and "url". Set one of them.',
+      '#:1:23: "sources.a.mcp" must have either "command" or "url".',
     ],
-    [source('{ "mcp": { "command": ["npx", "s3cr3t"] } }'), '#:1:43: "sources.a.mcp.command" must be a string.'],
+    [
+      source('{ "mcp": { "command": ["npx", "s3cr3t"] } }'),
+      '#:1:32: "sources.a.mcp.command" must be a string that is not empty.',
+    ],
     [
       source('{ "mcp": { "url": "y", "auth": { "type": "oauth", "token": "s3cr3t" } } }'),
-      '#:1:62: "sources.a.mcp.auth.type" must be "bearer" or "clientCredentials" or "provider".',
+      '#:1:54: "sources.a.mcp.auth.type" must be "bearer" or "clientCredentials" or "provider".',
     ],
     [
       source('{ "mcp": { "url": "y", "auth": { "type": "bearer" } } }'),
-      '#:1:52: "sources.a.mcp.auth" must have the key "token".',
+      '#:1:44: "sources.a.mcp.auth" must have the key "token".',
     ],
     [
       source('{ "mcp": { "url": "y", "auth": { "type": "bearer", "token": "" } } }'),
-      '#:1:81: "sources.a.mcp.auth.token" must be a string that is not empty.',
+      '#:1:72: "sources.a.mcp.auth.token" must be a string that is not empty.',
     ],
-    [source('{ "mcpConfig": "~/.cursor/mcp.json" }'), '#:1:36: "sources.a.mcpConfig" must be an object.'],
+    [source('{ "mcpConfig": "~/.cursor/mcp.json" }'), '#:1:23: "sources.a.mcpConfig" must be an object.'],
     [
       source('{ "nats": { "servers": "127.0.0.1" } }'),
-      '#:1:31: "sources.a.nats" is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if every program on the bus may act as any caller.',
+      '#:1:23: "sources.a.nats" is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if every program on the bus may act as any caller.',
     ],
     [
       source('{ "redis": { "trustedBus": false } }'),
-      '#:1:32: "sources.a.redis" is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if every program on the bus may act as any caller.',
+      '#:1:23: "sources.a.redis" is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if every program on the bus may act as any caller.',
     ],
     [
       source('{ "nats": { "servers": 1, "trustedBus": true } }'),
-      '#:1:44: "sources.a.nats.servers" must be a string or a list of strings.',
+      '#:1:33: "sources.a.nats.servers" must be a string or a list of strings.',
     ],
-    [source('{ "websocket": {} }'), '#:1:36: "sources.a.websocket" must have the key "url".'],
+    [source('{ "websocket": {} }'), '#:1:23: "sources.a.websocket" must have the key "url".'],
     [
       '{ "sources": { "a.b": { "modules": "x" } } }',
-      '#:1:16: The name of the source "a.b" must have 1 to 64 characters and no dots or control characters.',
+      '#:1:16: "sources[\\"a.b\\"]" must have a name of 1 to 64 characters without dots or control characters.',
     ],
     [
       '{ "sources": { "hub": { "modules": "x" } } }',
-      '#:1:16: The source "hub" needs another name: "hub" is the namespace of the hub\'s own operations.',
+      '#:1:16: "sources.hub" needs another namespace, because the hub itself uses "hub". Set "namespace" to another name.',
     ],
     // Serving, access, rules, history.
     [
       '{ "sources": { "calls": { "openapi": "x" } }, "serve": {} }',
-      '#:1:16: The operations of the source "calls" cannot be reached over HTTP: the hub serves WebSockets at "/calls". Set "namespace" to another name.',
+      '#:1:16: "sources.calls" needs another namespace, because the hub itself uses "calls". Set "namespace" to another name.',
     ],
     [
       '{ "sources": { "a": { "modules": "x", "namespace": "mcp" } }, "serve": { "websocket": false } }',
-      '#:1:16: The operations of the source "a" cannot be reached over HTTP: the hub serves MCP at "/mcp". Set "namespace" to another name.',
+      '#:1:16: "sources.a" needs another namespace, because the hub itself uses "mcp". Set "namespace" to another name.',
     ],
-    ['{ "serve": { "port": 70000 } }', '#:1:22: "serve.port" must be a port: an integer from 0 to 65535.'],
-    ['{ "serve": { "port": "4000" } }', '#:1:22: "serve.port" must be a port: an integer from 0 to 65535.'],
-    ['{ "serve": { "http": "yes" } }', '#:1:22: "serve.http" must be true or false.'],
+    ['{ "serve": { "port": 70000 } }', '#:1:14: "serve.port" must be a port: an integer from 0 to 65535.'],
+    ['{ "serve": { "port": "4000" } }', '#:1:14: "serve.port" must be a port: an integer from 0 to 65535.'],
+    ['{ "serve": { "http": "yes" } }', '#:1:14: "serve.http" must be true or false.'],
     [
       '{ "serve": { "console": true } }',
-      '#:1:25: "serve.console" must be false, because the console does not exist yet.',
+      '#:1:14: "serve.console" must be false, because the console does not exist yet.',
     ],
     [
       '{ "serve": { "http": false, "mcp": false, "websocket": false } }',
-      '#:1:12: "serve" disables http, mcp and websocket. Enable one of them, or remove "serve".',
+      '#:1:3: "serve" disables http, mcp and websocket. Enable one of them, or remove "serve".',
     ],
     [
       '{ "access": { "tokens": [{ "hash": "s3cr3t", "identity": { "id": "ada", "scopes": [] } }] } }',
-      '#:1:36: "access.tokens[0].hash" must be "sha256:" and 64 hexadecimal digits. Create a token and its hash with "operations token".',
+      '#:1:28: "access.tokens[0].hash" must be "sha256:" and 64 hexadecimal digits. Create a token and its hash with "operations token".',
     ],
     [
       '{ "access": { "tokens": [{}] } }',
@@ -165,13 +178,24 @@ describe("mistakes in JSON", () => {
     ['{ "rules": [{ "match": "a.*" }] }', '#:1:13: "rules[0]" has no effect. Set "requiredScopes" or "deny": true.'],
     [
       '{ "rules": [{ "match": "a", "deny": true, "type": "mutaton" }] }',
-      '#:1:51: "rules[0].type" must be "query" or "mutation" or "subscription". Did you mean "mutation"?',
+      '#:1:43: "rules[0].type" must be "query" or "mutation" or "subscription". Did you mean "mutation"?',
     ],
-    ['{ "history": { "keep": "a week" } }', '#:1:24: "history.keep" must be a duration such as "7d", "12h" or "30m".'],
-    ['{ "history": { "limit": 0 } }', '#:1:25: "history.limit" must be an integer of 1 or more.'],
-    ['{ "history": { "payloads": true } }', '#:1:28: "history.payloads" must be a list of strings.'],
+    [
+      `{ "access": { "tokens": [${Array(2).fill(`{ "hash": "sha256:${"0".repeat(64)}", "identity": { "id": "a", "scopes": [] } }`)}] } }`,
+      '#:1:3: "access" contains a hash twice. Create one token per caller.',
+    ],
+    ['{ "history": { "keep": "a week" } }', '#:1:16: "history.keep" must be a duration such as "7d", "12h" or "30m".'],
+    ['{ "history": { "limit": 0 } }', '#:1:16: "history.limit" must be an integer of 1 or more.'],
+    ['{ "history": { "payloads": true } }', '#:1:16: "history.payloads" must be a list of strings.'],
   ])("%s", async (text, message) => {
     expect(await messageOf("operations.config.json", text)).toBe(message);
+  });
+
+  test.each(["json", "yaml"])("%s that is nested too deeply", async (extension) => {
+    for (const text of ['{"a":'.repeat(100_000), "[".repeat(500)]) {
+      const message = "#: The configuration is nested more than 200 levels deep.";
+      expect(await messageOf(`operations.config.${extension}`, text)).toBe(message);
+    }
   });
 
   test("all mistakes are reported, the first twenty with their text", async () => {
@@ -180,8 +204,8 @@ describe("mistakes in JSON", () => {
     const message = await messageOf("operations.config.json", `{ "rules": [\n${rules}\n] }`);
 
     const lines = message.split("\n");
-    expect(lines[0]).toBe('#:2:12: "rules[0].match" must be a string.');
-    expect(lines[19]).toBe('#:21:12: "rules[19].match" must be a string.');
+    expect(lines[0]).toBe('#:2:3: "rules[0].match" must be a string that is not empty.');
+    expect(lines[19]).toBe('#:21:3: "rules[19].match" must be a string that is not empty.');
     expect(lines[20]).toBe("There are 3 more mistakes.");
     expect(lines).toHaveLength(21);
   });
@@ -202,18 +226,20 @@ describe("mistakes in JSON", () => {
 
 describe("mistakes in YAML", () => {
   test.each([
-    ["serve:\n  port: 1\n port: s3cr3t", "#:3:1: It is not valid YAML: bad indent."],
-    ["serve: { token: s3cr3t", "#:1:23: It is not valid YAML: bad indent."],
-    ["serve:\n  port: 1\n  port: 2", "#:3:3: It is not valid YAML: duplicate key."],
-    ["serve: *s3cr3t", "#: It is not valid YAML: too many or unresolved aliases."],
-    ["serve: !s3cr3t 1", "#:1:8: It is not valid YAML: tag resolve failed."],
+    ["serve:\n  port: 1\n port: s3cr3t", "#:3:1: The configuration is not valid YAML: bad indent."],
+    ["serve: { token: s3cr3t", "#:1:23: The configuration is not valid YAML: bad indent."],
+    ["serve:\n  port: 1\n  port: 2", "#:3:3: The configuration is not valid YAML: duplicate key."],
+    ["serve: *s3cr3t", "#: The configuration is not valid YAML: too many, unresolved or circular aliases."],
+    ["sources: &a { a: *a }", "#: The configuration is not valid YAML: too many, unresolved or circular aliases."],
+    ["sources: !!omap\n  - a: { modules: s3cr3t }", '#:1:1: "sources" must be an object.'],
+    ["serve: !s3cr3t 1", "#:1:8: The configuration is not valid YAML: tag resolve failed."],
     ["", "#: The configuration must be an object."],
-    ["sources:\n  a:\n    opanapi: x", '#:3:5: Unknown key "opanapi" in "sources.a". Did you mean "openapi"?'],
-    ["serve:\n  port: many", '#:2:9: "serve.port" must be a port: an integer from 0 to 65535.'],
-    ["rules:\n  - match: a\n    deny: yes please", '#:3:11: "rules[0].deny" must be true or false.'],
+    ["sources:\n  a:\n    opanapi: x", '#:3:5: "sources.a.opanapi" is not a known key. Did you mean "openapi"?'],
+    ["serve:\n  port: many", '#:2:3: "serve.port" must be a port: an integer from 0 to 65535.'],
+    ["rules:\n  - match: a\n    deny: yes please", '#:3:5: "rules[0].deny" must be true or false.'],
     [
       "serve: &serve\n  prot: 1\nhistory: *serve",
-      '#:2:3: Unknown key "prot" in "serve". Did you mean "port"?\n#:2:3: Unknown key "prot" in "history". Valid keys are file, keep, limit, payloads.',
+      '#:2:3: "serve.prot" is not a known key. Did you mean "port"?\n#:3:1: "history.prot" is not a known key. Valid keys are file, keep, limit, payloads.',
     ],
   ])("%s", async (text, message) => {
     expect(await messageOf("operations.config.yaml", text)).toBe(message);
@@ -225,7 +251,7 @@ describe("mistakes in programs", () => {
     [
       "an unknown key",
       'export default {\n  sources: { a: { opanapi: "x" } },\n};',
-      '#:2:19: Unknown key "opanapi" in "sources.a". Did you mean "openapi"?',
+      '#:2:19: "sources.a.opanapi" is not a known key. Did you mean "openapi"?',
     ],
     [
       "a key in quotes, after comments and strings with braces",
@@ -235,7 +261,7 @@ describe("mistakes in programs", () => {
     [
       "an element of an array",
       'export default {\n  rules: [\n    { match: "a", deny: true },\n    { match: 1 },\n  ],\n};',
-      '#:4:7: "rules[1].match" must be a string.',
+      '#:4:7: "rules[1].match" must be a string that is not empty.',
     ],
     [
       "a shorthand",
@@ -246,11 +272,35 @@ describe("mistakes in programs", () => {
     [
       "a missing default export",
       "export const config = {};",
-      "#: It has no default export. Write: export default defineConfig({ … })",
+      "#: The configuration has no default export. Write: export default defineConfig({ … })",
     ],
-    ["an error", 'throw new Error("Out of order.\\ns3cr3t");', "#: It cannot be run: Out of order."],
-    ["a missing import", 'import "./missing.mjs";', /^#: It cannot be run: Cannot find module/],
-    ["a syntax error", 'export default { serve: "s3cr3t }', /^#: It cannot be run: /],
+    [
+      "keys in comments, and in sources with the same name",
+      'export default {\n  // The sources: serve: 1\n  sources: { serve: { modules: "a" } },\n  /* serve: */ serve: { port: "1" },\n};',
+      '#:4:25: "serve.port" must be a port: an integer from 0 to 65535.',
+    ],
+    ["a Map", "export default {\n  sources: new Map(),\n};", '#:2:3: "sources" must be an object.'],
+    [
+      "an object that contains itself",
+      "const rules = [];\nrules.push({ match: rules });\nexport default { rules };",
+      "#: The configuration cannot be used: it is nested more than 200 levels deep.",
+    ],
+    [
+      "an error",
+      'const port = 1;\nthrow new Error("Out of order.\\ns3cr3t");',
+      "#:2: The configuration cannot be run: Out of order.",
+    ],
+    [
+      "a missing import",
+      'import "./missing.mjs";',
+      /^#(?::1)?: The configuration cannot be run: Cannot find module '.*missing\.mjs' imported from #\.$/,
+    ],
+    [
+      "a missing package",
+      'import "not-installed";',
+      /^#(?::1)?: The configuration cannot be run: Cannot find package 'not-installed' imported from #\. Install the packages of the project: npm install$/,
+    ],
+    ["a syntax error", 'export default { serve: "s3cr3t }', /^#(?::1)?: The configuration cannot be run: /],
     [
       "a function in a place where none is allowed",
       "export default { serve: { port() {} } };",
@@ -269,22 +319,22 @@ describe("mistakes with variables", () => {
     [
       "is not set",
       source('{ "openapi": "x", "auth": { "type": "bearer", "token": "${TOKEN}" } }'),
-      '#:1:76: The variable "TOKEN" is not set, and "sources.a.auth.token" uses it. Set it in the environment.',
+      '#:1:67: "sources.a.auth.token" cannot be used: the variable TOKEN is not set.',
     ],
     [
       "is a file that does not exist",
       source('{ "mcp": { "url": "https://a.example.com/${file:key.txt}" } }'),
-      '#:1:39: The file "key.txt" cannot be read, and "sources.a.mcp.url" uses it. Check that it exists.',
+      '#:1:32: "sources.a.mcp.url" cannot be used: the file cannot be read. Check that it exists.',
     ],
     [
       "has another form",
       source('{ "mcp": { "command": "x", "env": { "A": "${A:-s3cr3t}" } } }'),
-      '#:1:62: "sources.a.mcp.env.A" contains an invalid variable. Write ${NAME} or ${file:path}.',
+      '#:1:57: "sources.a.mcp.env.A" cannot be used: a variable is malformed. Write ${NAME} or ${file:path}.',
     ],
     [
       "is in a secret that is not expanded",
       source('{ "nats": { "sign": "${KEY}" } }'),
-      '#:1:41: "sources.a.nats.sign" contains a variable, which is only expanded in "auth", "headers", "env", "url". Use env() in operations.config.ts instead.',
+      '#:1:33: "sources.a.nats.sign" cannot be used: variables are only expanded in "auth", "headers", "env", "url". Use env() in operations.config.ts instead.',
     ],
   ])("a variable that %s", async (_, text, message) => {
     expect(await messageOf("operations.config.json", text)).toBe(message);
@@ -296,7 +346,7 @@ export default { sources: { a: { openapi: "x",
   headers: { "x-key": env("TOKEN") } } } };`;
 
     expect(await messageOf("operations.config.mjs", text)).toBe(
-      '#:3:14: The variable "TOKEN" is not set, and "sources.a.headers.x-key" uses it. Set it in the environment.',
+      '#:3:14: "sources.a.headers.x-key" cannot be used: the variable TOKEN is not set.',
     );
   });
 
@@ -305,7 +355,7 @@ export default { sources: { a: { openapi: "x",
       resolveConfig({ sources: { a: { openapi: "x", baseUrl: env("BASE") } } }, { environment: {} }),
     ).toThrow(
       expect.objectContaining({
-        message: 'The variable "BASE" is not set, and "sources.a.baseUrl" uses it. Set it in the environment.',
+        message: '"sources.a.baseUrl" cannot be used: the variable BASE is not set.',
       }),
     );
   });
@@ -357,20 +407,16 @@ test("no message contains a value, whichever part of a configuration is invalid"
   expect(refused.filter((message) => message.includes(secret))).toEqual([]);
 });
 
-test("a syntax error in TypeScript is reported without its line", async () => {
+test("a syntax error in TypeScript is reported without the text of its line", async () => {
   const message = await messageOf("operations.config.ts", 'export default { serve: "s3cr3t } as const;');
 
-  expect(message).toMatch(/^#: It cannot be run: /);
+  expect(message).toMatch(/^#(?::1)?: The configuration cannot be run: .*[^:]\.$/);
   expect(message).not.toContain("s3cr3t");
 });
 
 test.each([
-  [
-    "a missing file",
-    "missing.json",
-    /^The configuration ".*missing\.json" cannot be read: ENOENT.* or create one with "operations init"\.$/,
-  ],
-  ["another format", "config.ini", /^".*config\.ini" is not a configuration\. Its name must end with /],
+  ["a missing file", "missing.json", /missing\.json: The configuration cannot be read: ENOENT.* Check the path\.$/],
+  ["another format", "config.ini", /config\.ini: The configuration must be a file whose name ends with one of \.ts, /],
 ])("%s", async (_, name, message) => {
   await expect(loadConfig(join(folder, name))).rejects.toMatchObject({
     code: "VALIDATION_ERROR",

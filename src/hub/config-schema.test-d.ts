@@ -1,7 +1,7 @@
 import { expectTypeOf, test } from "vitest";
 import type { NATSTransportOptions } from "../transport/nats/index.ts";
 import type { RedisTransportOptions } from "../transport/redis/index.ts";
-import type { HubConfig, NATSSourceConfig, RedisSourceConfig, ResolvedConfig, WithoutEnv } from "./config.ts";
+import type { HubConfig, ResolvedConfig } from "./config.ts";
 import type { DescribedConfig } from "./config-schema.ts";
 
 /** A type without functions and `readonly`; `connect` and `provider` may be any object. */
@@ -23,8 +23,13 @@ test("the description of a configuration has the keys and types of HubConfig", (
   expectTypeOf<Keys<Shape<ResolvedConfig>>>().toExtend<Keys<Shape<DescribedConfig>>>();
 });
 
+type ResolvedSource<Kind extends string> = Extract<
+  NonNullable<ResolvedConfig["sources"]>[string],
+  Record<Kind, unknown>
+>;
+
 test("a resolved configuration is a configuration, and its parts are options of transports", () => {
   expectTypeOf<ResolvedConfig>().toExtend<HubConfig>();
-  expectTypeOf<WithoutEnv<NATSSourceConfig>["nats"]>().toExtend<NATSTransportOptions>();
-  expectTypeOf<WithoutEnv<RedisSourceConfig>["redis"]>().toExtend<RedisTransportOptions>();
+  expectTypeOf<ResolvedSource<"nats">["nats"]>().toExtend<NATSTransportOptions>();
+  expectTypeOf<ResolvedSource<"redis">["redis"]>().toExtend<RedisTransportOptions>();
 });

@@ -1,191 +1,182 @@
-import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import { readFile } from "node:fs/promises";
+import { extname, relative } from "node:path";
+import { getNodeValue, type ParseError, parseTree, printParseErrorCode, stripComments, visit } from "jsonc-parser";
 import { parse as parseTOML, TomlError } from "smol-toml";
-import { isAlias, isMap, isNode, isPair, isSeq, LineCounter, parseDocument, type Node as YAMLNode } from "yaml";
-import { setOwn } from "../internal/objects.ts";
-import { quote } from "../internal/text.ts";
+import { isMap, isNode, isSeq, parseDocument } from "yaml";
+import { isNestedDeeper } from "../internal/json-depth.ts";
+import { quote, toReason } from "../internal/text.ts";
+import { CallError } from "../operation/index.ts";
 
 /** A place in a file. Both numbers count from 1. */
-export interface TextPosition {
+interface TextPosition {
   line: number;
-  column: number;
+  /** Missing if only the line is known. */
+  column?: number;
 }
 
-/** A key of a value, or an index of an array. */
+/** Keys of objects and indexes of arrays that lead to a value. */
 export type ConfigPath = readonly (string | number)[];
 
-/** A file that was parsed. */
-export interface ParsedText {
-  value: unknown;
-  /** Returns the position of a value, or of its key. For a missing one, that of the value that should contain it. */
-  locate(path: ConfigPath, atKey?: boolean): TextPosition | undefined;
+/** A mistake in a configuration. */
+export interface ConfigProblem {
+  /** Leads to what is invalid. */
+  path: ConfigPath;
+  /** Completes a sentence that begins with the path, such as `must be a string.` Contains keys, never values. */
+  message: string;
 }
 
-/** Reports why a file cannot be parsed. Contains no part of the file, which may be secret. */
-export class TextError extends Error {
-  readonly position: TextPosition | undefined;
+/** Returns the position of a key or of an array item. For a missing one, that of what should contain it. */
+type Locate = (path: ConfigPath) => TextPosition | undefined;
 
-  constructor(message: string, position: TextPosition | undefined) {
-    super(message);
-    this.position = position;
+/** The content of a configuration file. */
+export interface ParsedText {
+  value: unknown;
+  locate: Locate;
+}
+
+/** Reads a file. Throws `VALIDATION_ERROR` if it cannot be read. */
+export async function readText(file: string): Promise<string> {
+  try {
+    return (await readFile(file, "utf8")).replace(/^\uFEFF/, "");
+  } catch (error) {
+    throw malformed(file, `cannot be read: ${toReason(error)}. Check the path.`, undefined, error);
   }
 }
 
-/** Parses JSON as written in configuration files: with comments, trailing commas and a byte order mark. */
-export function parseJSONText(file: string): ParsedText {
-  const text = withoutByteOrderMark(file);
+/** Maximum number of objects and arrays in each other. Deeper ones overflow the stack of parsers and checks. */
+export const maxDepth = 200;
+
+/**
+ * Parses TOML, YAML, or else JSON with comments and trailing commas, by the extension of the file. Throws
+ * `VALIDATION_ERROR` with the position of the mistake. Messages contain no part of the file, which may be secret.
+ */
+export function parseText(file: string, text: string): ParsedText {
+  if (isNestedDeeper(text, maxDepth)) throw malformed(file, `is nested more than ${maxDepth} levels deep.`);
+  const extension = extname(file);
+  if (extension === ".toml") return parseTOMLText(file, text);
+  return extension.startsWith(".y") ? parseYAMLText(file, text) : parseJSONText(file, text);
+}
+
+function parseJSONText(file: string, text: string): ParsedText {
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { allowTrailingComma: true });
   const [first] = errors;
-  if (first !== undefined || root === undefined) {
-    const reason = first === undefined ? "value expected" : toWords(printParseErrorCode(first.error));
-    throw new TextError(`It is not valid JSON: ${reason}.`, toPosition(text, first?.offset ?? 0));
+  if (first !== undefined) {
+    const reason = toWords(printParseErrorCode(first.error));
+    throw malformed(file, `is not valid JSON: ${reason}.`, toPosition(text, first.offset));
   }
-  const value = toValue(root, text);
-  return {
-    value,
-    locate(path, atKey = false) {
-      const { found, isWhole } = deepest(path, (part) => findNodeAtLocation(root, [...part]));
-      const key = isWhole && atKey && found?.parent?.type === "property" ? found.parent : found;
-      return toPosition(text, (key ?? root).offset);
+  const keys = new Set<string>();
+  visit(text, {
+    onObjectProperty(key, offset, _length, _line, _column, pathOf) {
+      const path = JSON.stringify([...pathOf(), key]);
+      if (keys.has(path)) {
+        throw malformed(file, `is not valid JSON: the key ${quote(key)} exists twice.`, toPosition(text, offset));
+      }
+      keys.add(path);
     },
+  });
+  return {
+    value: getNodeValue(root!),
+    // JSON without comments is also YAML.
+    locate: (path) => locateInYAML(text, parseDocument(stripComments(text, " ")).contents, path),
   };
 }
 
 /** Parses YAML 1.2 with merge keys (`<<`). */
-export function parseYAMLText(file: string): ParsedText {
-  const text = withoutByteOrderMark(file);
-  const lineCounter = new LineCounter();
+function parseYAMLText(file: string, text: string): ParsedText {
+  const document = parseDocument(text, { merge: true, prettyErrors: false });
   // Messages of the parser can contain parts of the file, so only their codes are used.
-  const document = parseDocument(text, { lineCounter, merge: true, prettyErrors: false });
-  const positionAt = (offset: number) => {
-    const { line, col } = lineCounter.linePos(offset);
-    return { line, column: col };
-  };
-  const [error] = [...document.errors, ...document.warnings];
-  if (error !== undefined) {
-    throw new TextError(`It is not valid YAML: ${toWords(error.code)}.`, positionAt(error.pos[0]));
+  const [first] = [...document.errors, ...document.warnings];
+  if (first !== undefined) {
+    throw malformed(file, `is not valid YAML: ${toWords(first.code)}.`, toPosition(text, first.pos[0]));
   }
-  let value: unknown;
   try {
-    value = document.toJS();
+    const value: unknown = document.toJS();
+    JSON.stringify(value); // Throws for a value that contains itself.
+    return { value, locate: (path) => locateInYAML(text, document.contents, path) };
   } catch {
-    throw new TextError("It is not valid YAML: too many or unresolved aliases.", undefined);
+    throw malformed(file, "is not valid YAML: too many, unresolved or circular aliases.");
   }
-  const step = (parent: unknown, key: string | number): { key: unknown; value: unknown } | undefined => {
-    const node = isAlias(parent) ? parent.resolve(document) : parent;
-    if (isSeq(node)) return typeof key === "number" ? { key: node.items[key], value: node.items[key] } : undefined;
-    if (!isMap(node)) return undefined;
-    const pair = node.items.find((item) => isPair(item) && String(item.key) === String(key));
-    return pair === undefined ? undefined : { key: pair.key, value: pair.value };
-  };
-  return {
-    value,
-    locate(path, atKey = false) {
-      let found: { key: unknown; value: unknown } = { key: document.contents, value: document.contents };
-      let isWhole = true;
-      for (const key of path) {
-        const next = step(found.value, key);
-        if (next === undefined) {
-          isWhole = false;
-          break;
-        }
-        found = next;
-      }
-      const node = (isWhole && atKey ? undefined : found.value) ?? found.key;
-      const range = isNode(node) ? (node as YAMLNode).range : undefined;
-      return range ? positionAt(range[0]) : undefined;
-    },
-  };
 }
 
-/** Parses TOML. */
-export function parseTOMLText(file: string): unknown {
+function parseTOMLText(file: string, text: string): ParsedText {
   try {
-    return parseTOML(withoutByteOrderMark(file));
+    return { value: parseTOML(text), locate: () => undefined };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    throw new TextError("It is not valid TOML.", { line: error.line, column: error.column });
+    throw malformed(file, "is not valid TOML.", { line: error.line, column: error.column });
   }
+}
+
+function locateInYAML(text: string, root: unknown, path: ConfigPath): TextPosition | undefined {
+  let found = root;
+  let value = root;
+  for (const key of path) {
+    const pair = isMap(value) ? value.items.find((item) => String(item.key) === key) : undefined;
+    const next = isSeq(value) ? value.items[Number(key)] : pair?.key;
+    if (!isNode(next)) break;
+    found = next;
+    value = pair === undefined ? next : pair.value;
+  }
+  return isNode(found) && found.range ? toPosition(text, found.range[0]) : undefined;
 }
 
 /**
  * Returns the position of a key in the text of a program, as far as the configuration is written as object literals.
  * Values that the program computes have no position.
  */
-export function locateInProgram(text: string, path: ConfigPath): TextPosition | undefined {
-  const [first, ...rest] = path;
-  const start = new RegExp(`(?<![\\w$.])(["'\`]?)${escapePattern(first ?? "")}\\1\\s*[:=]\\s*`).exec(text);
-  if (first === undefined || start === null) return undefined;
-  let found = start.index;
-  let value = found + start[0].length;
+export function locateInProgram(text: string, [first, ...rest]: ConfigPath): TextPosition | undefined {
+  const tokens = tokensOf(text);
+  const isNamed = (at: number, key: unknown) => tokens[at]!.token.replace(/^(["'`])(.*)\1$/s, "$2") === key;
+  // A source may have the name of a key, so the one with the fewest brackets around it is meant.
+  const [start] = [...tokens.keys()]
+    .filter((at) => isNamed(at, first) && /^[:=]$/.test(tokens[at + 1]?.token ?? ""))
+    .sort((one, other) => tokens[one]!.depth - tokens[other]!.depth);
+  if (start === undefined) return undefined;
+  let found = start;
+  let value = start + 2;
   for (const key of rest) {
-    const members = [...membersOf(text, value)];
-    const name = new RegExp(`(["'\`]?)${escapePattern(key)}\\1\\s*(?::\\s*|(?=[,}(]))`, "y");
-    const member = members.find((offset, index) => {
-      name.lastIndex = offset;
-      return typeof key === "number" ? index === key : name.test(text);
-    });
+    const members = membersOf(tokens, value);
+    const member = typeof key === "number" ? members[key] : members.find((at) => isNamed(at, key));
     if (member === undefined) break;
     found = member;
-    value = typeof key === "number" ? member : name.lastIndex;
+    value = typeof key === "number" ? member : member + 2;
   }
-  return toPosition(text, found);
+  return toPosition(text, tokens[found]!.index);
 }
 
-/** Matches what cannot be part of the structure of an object literal: strings and comments. */
-const opaque = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//y;
+/** A token of a program, and the number of brackets around it. */
+interface Token {
+  token: string;
+  index: number;
+  depth: number;
+}
 
-/** Returns the offsets of the members of the object or array literal at an offset. */
-function* membersOf(text: string, start: number): Iterable<number> {
+/** Matches strings, comments, words and all other characters of a program. */
+const tokenPattern =
+  /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|\/\/.*|\/\*[\s\S]*?\*\/|[^\s"'`/{}[\](),:=]+|\S/g;
+
+/** Returns the tokens of a program, except comments. */
+function tokensOf(text: string): Token[] {
   let depth = 0;
-  let isStart = false;
-  for (let offset = start; offset < text.length; offset++) {
-    const character = text[offset]!;
-    if (depth === 0 && !/[{[]/.test(character)) return;
-    opaque.lastIndex = offset;
-    const skipped = opaque.exec(text)?.[0] ?? character;
-    if (skipped.startsWith("//") || skipped.startsWith("/*") || /\s/.test(character)) {
-      offset += skipped.length - 1;
-      continue;
-    }
-    if (isStart && !/[,}\]]/.test(character)) yield offset;
-    isStart = false;
-    offset += skipped.length - 1;
-    if (/[{[(]/.test(character)) isStart = ++depth === 1;
-    else if (/[}\])]/.test(character) && --depth === 0) return;
-    else if (character === "," && depth === 1) isStart = true;
-  }
+  const all = Array.from(text.matchAll(tokenPattern), ({ 0: token, index }) => {
+    if (/^[}\])]/.test(token)) depth--;
+    const found = { token, index, depth };
+    if (/^[{[(]/.test(token)) depth++;
+    return found;
+  });
+  return all.filter(({ token }) => !/^\/[/*]/.test(token));
 }
 
-function escapePattern(key: string | number): string {
-  return String(key).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}
-
-/** Finds the longest part of a path that exists. */
-function deepest<T>(path: ConfigPath, find: (path: ConfigPath) => T | undefined): { found?: T; isWhole: boolean } {
-  for (let length = path.length; length > 0; length--) {
-    const found = find(path.slice(0, length));
-    if (found !== undefined) return { found, isWhole: length === path.length };
+/** Returns where the members of the object or array literal begin that begins at a token. */
+function membersOf(tokens: readonly Token[], start: number): number[] {
+  const outer = tokens[start]?.depth ?? 0;
+  const members: number[] = [];
+  for (let at = start; (tokens[at + 1]?.depth ?? outer) > outer; at++) {
+    const { token, depth } = tokens[at]!;
+    if (at === start || (token === "," && depth === outer + 1)) members.push(at + 1);
   }
-  return { isWhole: false };
-}
-
-/** Converts a JSON document to its value. The parser itself accepts two members with the same key. */
-function toValue(node: Node, text: string): unknown {
-  if (node.type === "array") return (node.children ?? []).map((item) => toValue(item, text));
-  if (node.type !== "object") return node.value;
-  const object: Record<string, unknown> = {};
-  for (const { children: [key, value] = [] } of node.children ?? []) {
-    if (key === undefined || value === undefined) continue;
-    if (Object.hasOwn(object, key.value)) {
-      throw new TextError(
-        `It is not valid JSON: the key ${quote(key.value)} exists twice.`,
-        toPosition(text, key.offset),
-      );
-    }
-    setOwn(object, key.value, toValue(value, text));
-  }
-  return object;
+  return members;
 }
 
 function toPosition(text: string, offset: number): TextPosition {
@@ -201,6 +192,41 @@ function toWords(code: string): string {
     .toLowerCase();
 }
 
-function withoutByteOrderMark(text: string): string {
-  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+/** `VALIDATION_ERROR` about a whole file. */
+export function malformed(file: string, message: string, position?: TextPosition, cause?: unknown): CallError {
+  return invalidConfig(file, [{ path: [], message }], () => position, cause);
+}
+
+/** Maximum number of mistakes in a message. */
+const maxListed = 20;
+
+/** `VALIDATION_ERROR` with one line for each mistake: `file:line:column: message`. */
+export function invalidConfig(
+  file: string | undefined,
+  problems: readonly ConfigProblem[],
+  locate: Locate,
+  cause?: unknown,
+): CallError {
+  const errors = problems.slice(0, maxListed).map(({ path, message }) => {
+    const name = path.length === 0 ? "The configuration" : quote(formatPath(path), 400);
+    return { path: formatPath(path), message: `${name} ${message}`, ...locate(path) };
+  });
+  const lines = errors.map(({ message, line, column }) => {
+    if (file === undefined) return message;
+    const shown = relative(process.cwd(), file);
+    const place = [shown === "" || shown.startsWith("..") ? file : shown, line, column];
+    return `${place.filter((part) => part !== undefined).join(":")}: ${message}`;
+  });
+  if (problems.length > maxListed) lines.push(`There are ${problems.length - maxListed} more mistakes.`);
+  const details = { ...(file !== undefined && { file }), errors, total: problems.length };
+  return new CallError("VALIDATION_ERROR", lines.join("\n"), details, { mayHaveRun: false, cause });
+}
+
+/** Returns a path as it is written in a program, such as `sources["my api"].include[0]`. */
+export function formatPath(path: ConfigPath): string {
+  return path.reduce<string>((before, key) => {
+    if (typeof key === "number") return `${before}[${key}]`;
+    if (/^[\w$-]+$/.test(key)) return before === "" ? key : `${before}.${key}`;
+    return `${before}[${quote(key)}]`;
+  }, "");
 }

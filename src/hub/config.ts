@@ -53,42 +53,6 @@ export interface SourceOptions extends OperationSelection {
   accessControl?: AccessControl;
 }
 
-/** Operations in the modules of a folder. */
-export interface ModulesSourceConfig extends SourceOptions {
-  /** Path of the folder, relative to the configuration file. */
-  modules: string;
-}
-
-/** Operations of an HTTP API. */
-export interface OpenAPISourceConfig
-  extends SourceOptions,
-    Pick<OpenAPISourceOptions, "refresh" | "pinned">,
-    WithEnv<
-      Omit<HTTPServiceConfig, "namespace" | "include" | "exclude" | "rename" | "accessControl" | "onReport" | "fetch">
-    > {
-  /** URL of the OpenAPI document, or its path relative to the configuration file. */
-  openapi: string | EnvReference;
-  /** `"operations"` for a server of this package that you trust: its operations keep their specs and errors. */
-  trust?: "operations";
-}
-
-/** Tools of an MCP server. */
-export interface MCPServerSourceConfig extends SourceOptions {
-  /** How to start the server or connect to it. */
-  mcp: WithEnv<Omit<MCPClientConfig, "accessControl" | "onReport" | "fetch">>;
-}
-
-/** Tools of the MCP servers in a configuration file of an editor or agent. */
-export interface MCPFileSourceConfig extends SourceOptions {
-  /** The file, and the servers to use. */
-  mcpConfig: {
-    /** Path of the file, relative to the configuration file; `~` is the home folder. */
-    file: string;
-    /** Names of the servers to use. @default all */
-    servers?: readonly string[];
-  };
-}
-
 /** How the hub proves its identity and checks that of others on a message bus. */
 export interface BusTrust {
   /**
@@ -103,49 +67,62 @@ export interface BusTrust {
   serve?: boolean;
 }
 
-/** Operations of peers on NATS. */
-export interface NATSSourceConfig extends SourceOptions {
-  /** The bus. */
-  nats: BusTrust & WithEnv<Omit<NATSTransportOptions, "connection">>;
-}
-
-/** Operations of peers on Redis. */
-export interface RedisSourceConfig extends SourceOptions {
-  /** The bus. */
-  redis: BusTrust &
-    WithEnv<Omit<RedisTransportOptions, "client" | "connect">> & {
-      /** Further options of the client: user, password, number of the database, TLS. */
-      connect?: WithEnv<
-        Pick<NonNullable<RedisTransportOptions["connect"]>, "username" | "password" | "database" | "socket">
-      >;
-    };
-}
-
-/** Operations of a registry that is served over WebSocket. */
-export interface WebSocketSourceConfig extends SourceOptions {
-  /** The server. */
-  websocket: {
-    /** Its URL, such as `ws://127.0.0.1:4000/calls`. */
-    url: string | EnvReference;
-    /** Authenticates the hub. */
-    auth?: {
-      /** Type of the credential. */
-      type: "bearer";
-      /** Token of the hub at that server. */
-      token: string | EnvReference;
-    };
-  };
-}
-
 /** A source of operations. The field that only one kind of source has decides which kind it is. */
-export type SourceConfig =
-  | ModulesSourceConfig
-  | OpenAPISourceConfig
-  | MCPServerSourceConfig
-  | MCPFileSourceConfig
-  | NATSSourceConfig
-  | RedisSourceConfig
-  | WebSocketSourceConfig;
+export type SourceConfig = SourceOptions &
+  (
+    | {
+        /** Folder of modules with operations: its path, relative to the configuration file. */
+        modules: string;
+      }
+    | (Pick<OpenAPISourceOptions, "refresh" | "pinned"> &
+        WithEnv<Omit<HTTPServiceConfig, keyof SourceOptions | "onReport" | "fetch">> & {
+          /** HTTP API: the URL of its OpenAPI document, or the path relative to the configuration file. */
+          openapi: string | EnvReference;
+          /** `"operations"` for a server of this package that you trust: its operations keep their specs and errors. */
+          trust?: "operations";
+        })
+    | {
+        /** MCP server: how to start it or connect to it. */
+        mcp: WithEnv<Omit<MCPClientConfig, "accessControl" | "onReport" | "fetch">>;
+      }
+    | {
+        /** MCP servers in a configuration file of an editor or agent. */
+        mcpConfig: {
+          /** Path of the file, relative to the configuration file; `~` is the home folder. */
+          file: string;
+          /** Names of the servers to use. @default all */
+          servers?: readonly string[];
+        };
+      }
+    | {
+        /** Peers on NATS: the bus. */
+        nats: BusTrust & WithEnv<Omit<NATSTransportOptions, "connection">>;
+      }
+    | {
+        /** Peers on Redis: the bus. */
+        redis: BusTrust &
+          WithEnv<Omit<RedisTransportOptions, "client" | "connect">> & {
+            /** Further options of the client: user, password, number of the database, TLS. */
+            connect?: WithEnv<
+              Pick<NonNullable<RedisTransportOptions["connect"]>, "username" | "password" | "database" | "socket">
+            >;
+          };
+      }
+    | {
+        /** Registry that is served over WebSocket: the server. */
+        websocket: WithEnv<{
+          /** Its URL, such as `ws://127.0.0.1:4000/calls`. */
+          url: string;
+          /** Authenticates the hub. */
+          auth?: {
+            /** Type of the credential. */
+            type: "bearer";
+            /** Token of the hub at that server. */
+            token: string;
+          };
+        }>;
+      }
+  );
 
 /** Where and how the hub serves its operations. */
 export interface HubServeConfig {
@@ -221,4 +198,9 @@ export function defineConfig(config: HubConfig): HubConfig {
 /** Refers to a variable of the environment. A variable that is not set is an error that names it and its place. */
 export function env(name: string): EnvReference {
   return { env: name, [envReference]: true };
+}
+
+/** Returns whether a value was created by {@link env}. */
+export function isReference(value: unknown): value is EnvReference {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, envReference);
 }

@@ -4,13 +4,12 @@ import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { defineOperation, Type } from "../operation/index.ts";
 import { createRegistry, type OperationRegistry } from "../registry/index.ts";
-import { type CallRecord, RecordRing } from "./call-records.ts";
+import { type CallRecord, RecordLog } from "./call-records.ts";
 import { openHistory } from "./history.ts";
-import { openRecordFile } from "./history-file.ts";
-import { loadSQLite } from "./sqlite.ts";
+import { openDatabase, openRecordFile } from "./history-file.ts";
 
 const day = 86_400_000;
 let folder: string;
@@ -39,50 +38,40 @@ function record(id: number, change: Partial<CallRecord> = {}): CallRecord {
   };
 }
 
-function open(limit = 1_000) {
-  return openRecordFile(file, { limit, keepMs: day });
+async function open(): Promise<RecordLog> {
+  return new RecordLog({ limit: 10, keepMs: day }, await openRecordFile(file));
 }
 
 /** Reads the view of a file. */
 async function readCalls(path: string): Promise<Record<string, unknown>[]> {
-  const database = (await loadSQLite())(path);
-  database.all("PRAGMA locking_mode = EXCLUSIVE", []);
-  const found = database.all("SELECT id, operation_id, identity, code FROM calls ORDER BY id", []);
+  const database = await openDatabase(path);
+  database.all("PRAGMA locking_mode = EXCLUSIVE");
+  const found = database.all("SELECT * FROM calls ORDER BY id");
   database.close();
   return found.map((row) => ({ ...row }));
 }
 
-test("a ring keeps the newest records", async () => {
-  const ring = new RecordRing({ limit: 3, keepMs: day });
-  expect(await ring.find({ limit: 9 })).toEqual([]);
-  for (let id = 1; id <= 5; id++) ring.add(record(id, { identity: id === 4 ? "bob" : "ada" }));
-  const ids = async (filter: object) => (await ring.find({ limit: 9, ...filter })).map(({ id }) => id);
-  expect([await ids({}), await ids({ identity: "ada" }), await ids({ limit: 1 }), await ids({ before: 5 })]).toEqual([
-    [5, 4, 3],
-    [5, 3],
-    [5],
-    [4, 3],
+test("the newest records are kept in memory, also when the limit changes", async () => {
+  const log = new RecordLog({ limit: 3, keepMs: day });
+  const ids = async (filter: object = {}) => (await log.find({ limit: 9, ...filter })).map(({ id }) => id);
+  expect(await ids()).toEqual([]);
+  for (let id = 1; id <= 5_005; id++) log.add(record(id, { identity: id === 5_004 ? "bob" : "ada" }));
+  expect([await ids(), await ids({ identity: "ada" }), await ids({ limit: 1 }), await ids({ before: 5_005 })]).toEqual([
+    [5_005, 5_004, 5_003],
+    [5_005, 5_003],
+    [5_005],
+    [5_004, 5_003],
   ]);
-});
-
-test("a ring keeps the newest records when its limit changes", async () => {
-  const ring = new RecordRing({ limit: 4, keepMs: day });
-  const ids = async () => (await ring.find({ limit: 9 })).map(({ id }) => id);
-  for (let id = 1; id <= 6; id++) ring.add(record(id));
-  ring.setLimits({ limit: 2, keepMs: day });
-  expect(await ids()).toEqual([6, 5]);
-  ring.add(record(7));
-  expect(await ids()).toEqual([7, 6]);
-  ring.setLimits({ limit: 3, keepMs: day });
-  for (let id = 8; id <= 9; id++) ring.add(record(id));
-  expect(await ids()).toEqual([9, 8, 7]);
+  log.limits = { limit: 2, keepMs: day };
+  log.add(record(5_006));
+  expect(await ids()).toEqual([5_006, 5_005]);
 });
 
 test("records in memory are not found when they are older than keep", async () => {
-  const ring = new RecordRing({ limit: 3, keepMs: day });
-  ring.add(record(1, { startedAt: Date.now() - 2 * day }));
-  ring.add(record(2));
-  expect((await ring.find({ limit: 9 })).map(({ id }) => id)).toEqual([2]);
+  const log = new RecordLog({ limit: 3, keepMs: day });
+  log.add(record(1, { startedAt: Date.now() - 2 * day }));
+  log.add(record(2));
+  expect((await log.find({ limit: 9 })).map(({ id }) => id)).toEqual([2]);
 });
 
 test("a file has the records of earlier processes, the newest first", async () => {
@@ -92,12 +81,11 @@ test("a file has the records of earlier processes, the newest first", async () =
     record(3, { parentRequestId: "request-1", requestId: 'a "quoted" \u2028 id' }),
   ];
   const first = await open();
-  expect(first.lastId).toBe(0);
   for (const one of records) first.add(one);
   expect(await first.find({ limit: 9 })).toEqual(records.toReversed());
-  await first.close();
+  first.close();
   const second = await open();
-  expect([second.lastId, await second.find({ limit: 9 })]).toEqual([3, records.toReversed()]);
+  expect(await second.find({ limit: 9 })).toEqual(records.toReversed());
   second.add(record(4));
   const ids = async (filter: object) => (await second.find({ limit: 9, ...filter })).map(({ id }) => id);
   expect(await ids({})).toEqual([4, 3, 2, 1]);
@@ -106,7 +94,7 @@ test("a file has the records of earlier processes, the newest first", async () =
   expect(await ids({ requestId: records[2]!.requestId })).toEqual([3]);
   expect(await ids({ status: "failed" })).toEqual([2]);
   expect(await ids({ since: Date.now() + day })).toEqual([]);
-  await second.close();
+  second.close();
 });
 
 test("records are found across many batches, and each of them once", async () => {
@@ -121,7 +109,21 @@ test("records are found across many batches, and each of them once", async () =>
   expect((await finding).map(({ id }) => id)).toEqual(Array.from({ length: 300 }, (_, index) => 300 - index));
   expect((await store.find({ limit: 9, identity: "bob" })).map(({ id }) => id)).toEqual([5]);
   expect((await store.find({ limit: 2, before: 152 })).map(({ id }) => id)).toEqual([151, 150]);
-  await store.close();
+  store.close();
+});
+
+test("a burst of records is written, and only what exceeds the memory is lost", async () => {
+  const store = await open();
+  for (let id = 1; id <= 15_000; id++) store.add(record(id));
+  store.close();
+  const ids = (await readCalls(file)).map((row) => row["id"]);
+  expect([store.problem, ids[0], ids.at(-1), ids.length]).toEqual([
+    undefined,
+    store.lost + 1,
+    15_000,
+    15_000 - store.lost,
+  ]);
+  expect(store.lost).toBe(5_000);
 });
 
 test("records are written at most half a second later, and the view of the file has a row for each", async () => {
@@ -132,16 +134,37 @@ test("records are written at most half a second later, and the view of the file 
     for (const part of ["", "-wal"]) await copyFile(file + part, copy + part);
     return readCalls(copy);
   };
-  store.add(record(1));
-  store.add(record(2, { code: "TIMEOUT" }));
+  const startedAt = Date.now();
+  store.add(record(1, { startedAt: startedAt + 1, duration: 0.0625, parentRequestId: "request-0" }));
+  store.add(record(2, { startedAt, code: "TIMEOUT", payload: "{}" }));
   vi.advanceTimersByTime(499);
   expect(await rows()).toEqual([]);
   vi.advanceTimersByTime(1);
   expect(await rows()).toEqual([
-    { id: 1, operation_id: "task.create", identity: "ada", code: null },
-    { id: 2, operation_id: "task.create", identity: "ada", code: "TIMEOUT" },
+    {
+      id: 1,
+      request_id: "request-1",
+      parent_request_id: "request-0",
+      operation_id: "task.create",
+      identity: "ada",
+      started_at: startedAt + 1,
+      duration: 0.063,
+      code: null,
+      payload: null,
+    },
+    {
+      id: 2,
+      request_id: "request-2",
+      parent_request_id: null,
+      operation_id: "task.create",
+      identity: "ada",
+      started_at: startedAt,
+      duration: 1.5,
+      code: "TIMEOUT",
+      payload: "{}",
+    },
   ]);
-  await store.close();
+  store.close();
 });
 
 test("only the user of the process can read the files, also one that existed before", async () => {
@@ -153,7 +176,7 @@ test("only the user of the process can read the files, also one that existed bef
     return Promise.all(names.map(async ({ name }) => (await stat(join(folder, name))).mode & 0o777));
   };
   expect(new Set(await modes())).toEqual(new Set([0o600]));
-  await store.close();
+  store.close();
   expect([await readdir(folder), await modes()]).toEqual([["calls.db"], [0o600]]);
 });
 
@@ -165,9 +188,9 @@ test("records that are older than keep are removed from the file", async () => {
     vi.advanceTimersByTime(day / 2);
   }
   expect((await store.find({ limit: 9 })).map(({ id }) => id)).toEqual([3, 2]);
-  await store.close();
+  store.close();
   const again = await open();
-  await again.close();
+  again.close();
   expect((await readCalls(file)).map((row) => row["id"])).toEqual([2, 3]);
 });
 
@@ -185,17 +208,55 @@ test("a file that another process uses is refused, and one that a killed process
   const store = await open();
   store.add(record(1));
   await expect(open()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  await store.close();
+  store.close();
   expect([existsSync(`${file}.pid`), existsSync(`${file}.lock`)]).toEqual([false, false]);
 });
 
-test("a file that is not a database, and a folder that does not exist, are refused with the reason", async () => {
+test.runIf(process.platform === "linux")(
+  "a file whose process was killed is opened before its parent has noticed",
+  async () => {
+    // A shell collects its children, and `sleep` does not: the child is ended after the shell has become `sleep`.
+    const program = spawn("sh", ["-c", "sleep 100 & echo $!; exec sleep 100"], { stdio: ["ignore", "pipe", "ignore"] });
+    onTestFinished(() => void program.kill("SIGKILL"));
+    const [line] = (await once(program.stdout, "data")) as [Buffer];
+    const ended = Number(String(line));
+    const stat = (pid: number) => readFile(`/proc/${pid}/stat`, "utf8");
+    await vi.waitFor(async () => expect(await stat(program.pid!)).toContain("(sleep)"));
+    const start = (await stat(ended)).split(" ")[21];
+    await writeFile(`${file}.pid`, `${ended} ${start}`);
+    await expect(open()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    process.kill(ended, "SIGKILL");
+    await vi.waitFor(async () => expect(await stat(ended)).toContain(") Z "));
+    (await open()).close();
+  },
+);
+
+test.runIf(process.platform === "linux")(
+  "a file is opened if another process has the id of the one that used it",
+  async () => {
+    const program = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"]);
+    onTestFinished(() => void program.kill("SIGKILL"));
+    await once(program, "spawn");
+    await writeFile(`${file}.pid`, `${program.pid} 1`);
+    (await open()).close();
+  },
+);
+
+test("a file that is not a database is refused with the reason, and is not changed", async () => {
   await writeFile(file, "This file is not a database, and it is long enough to have a header.".repeat(20));
   await chmod(file, 0o644);
   await expect(open()).rejects.toThrow(/^The history file .*calls\.db cannot be used: file is not a database\. Check/);
   expect([await readdir(folder), (await stat(file)).mode & 0o777]).toEqual([["calls.db"], 0o644]);
-  file = join(folder, "missing", "calls.db");
-  await expect(open()).rejects.toThrow(/^The history file .* cannot be used: ENOENT.*Check that its folder exists/);
+  file = folder;
+  await expect(open()).rejects.toThrow(/^The history file .* cannot be used: EISDIR/);
+});
+
+test("a folder that does not exist is created, and only the user of the process can read it", async () => {
+  file = join(folder, "data", "history", "calls.db");
+  (await open()).close();
+  expect([(await stat(dirname(file))).mode & 0o777, (await stat(file)).mode & 0o777]).toEqual([0o700, 0o600]);
+  file = join(file, "calls.db");
+  await expect(open()).rejects.toThrow(/^The history file .* cannot be used: EEXIST.*Check the file and its folder/);
 });
 
 test("only the empty folder of a lock is removed", async () => {
@@ -231,39 +292,29 @@ test("calls are recorded until the history is closed", async () => {
   await again.close();
 });
 
-test("another configuration is prepared, and then applied or cancelled", async () => {
+test("another configuration is applied, and one that cannot be used changes nothing", async () => {
   const registry: OperationRegistry = createRegistry({ operations: [create] }) as never;
   const history = await openHistory(registry);
   const found = async () => (await history.find({ limit: 9 })).map(({ id, payload }) => [id, payload]);
   const execute = () => registry.execute("task.create", { value: 1 });
   await execute();
-  await (await history.prepare({ file })).cancel();
-  expect(existsSync(`${file}.pid`)).toBe(false);
-  await (await history.prepare({ payloads: ["*"] })).apply();
+  await history.configure({ payloads: ["*"] });
   await execute();
-  expect(await found()).toEqual([
+  const recorded = [
     [2, '{"input":{"value":1},"output":1}'],
     [1, undefined],
-  ]);
-  await expect(history.prepare({ file: join(folder, "missing", "calls.db") })).rejects.toThrow("ENOENT");
-  await (await history.prepare({ file })).apply();
+  ];
+  expect(await found()).toEqual(recorded);
+  await expect(history.configure({ file: folder })).rejects.toThrow("EISDIR");
+  expect(await found()).toEqual(recorded);
+  await history.configure({ file });
   await execute();
-  await (await history.prepare({ file, keep: "1h" })).apply();
+  await history.configure({ file, keep: "1h" });
   expect(await found()).toEqual([[3, undefined]]);
-  await (await history.prepare()).apply();
+  await history.configure();
   await execute();
   expect([await found(), existsSync(`${file}.pid`)]).toEqual([[[4, undefined]], false]);
   await history.close();
-});
-
-test("an invalid duration is refused", async () => {
-  const registry: OperationRegistry = createRegistry({ operations: [create] }) as never;
-  for (const keep of ["7", "0d", "d", "1w", "-1d", "1.5h"]) {
-    await expect(openHistory(registry, { keep })).rejects.toMatchObject({
-      code: "VALIDATION_ERROR",
-      message: `"keep" of "history" is "${keep}". Use a number and a unit, such as "7d", "12h" or "30m".`,
-    });
-  }
 });
 
 test("payloads that are large, cyclic or not JSON are described", async () => {

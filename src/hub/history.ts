@@ -1,10 +1,9 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { roughSize } from "../internal/rough-size.ts";
 import { isSecretName } from "../internal/secrets.ts";
-import { quote, truncate } from "../internal/text.ts";
-import { CallError } from "../operation/index.ts";
+import { truncate } from "../internal/text.ts";
 import type { MiddlewareCall, OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
-import { type CallRecord, type RecordFilter, type RecordLimits, RecordRing, type RecordStore } from "./call-records.ts";
+import { type CallRecord, type RecordFilter, type RecordLimits, RecordLog } from "./call-records.ts";
 import type { HistoryConfig } from "./config.ts";
 import { openRecordFile } from "./history-file.ts";
 
@@ -18,37 +17,22 @@ const maxPendingInputs = 10_000;
 /** Maximum length of the JSON of an input, output or details, in characters. */
 const maxPayloadLength = 16_384;
 
-/** What another configuration of the history needs, opened and not used yet. */
-export interface PreparedHistory {
-  /** Uses the configuration from now on. */
-  apply(): Promise<void>;
-  /** Releases what was opened. */
-  cancel(): Promise<void>;
-}
-
 /**
  * Starts to record the calls of a registry, except those of the `ignored` operations. `file` is an absolute path. Rejects
- * with a `CallError` if the configuration is invalid or its file cannot be used.
+ * with a `CallError` if its file cannot be used.
  */
 export async function openHistory(
   registry: OperationRegistry,
   config: HistoryConfig = {},
   ignored: readonly string[] = [],
 ): Promise<History> {
-  return new History(registry, await openStore(config), config, ignored);
-}
-
-/** Opens the store of a configuration. */
-function openStore({ file, ...config }: HistoryConfig): Promise<RecordStore> | RecordStore {
-  const limits = toLimits(config);
-  return file === undefined ? new RecordRing(limits) : openRecordFile(file, limits);
+  const history = new History(registry, ignored);
+  await history.configure(config);
+  return history;
 }
 
 function toLimits({ limit = defaultLimit, keep = defaultKeep }: HistoryConfig): RecordLimits {
-  const match = /^([1-9]\d{0,8})([smhd])$/.exec(keep);
-  if (match !== null) return { limit, keepMs: Number(match[1]) * unitMs[match[2] as keyof typeof unitMs] };
-  const message = `"keep" of "history" is ${quote(keep)}. Use a number and a unit, such as "7d", "12h" or "30m".`;
-  throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+  return { limit, keepMs: Number.parseInt(keep, 10) * unitMs[keep.at(-1) as keyof typeof unitMs] };
 }
 
 /** Records the calls of a registry when they end. */
@@ -56,103 +40,81 @@ export class History {
   readonly #registry: OperationRegistry;
   readonly #ignored: ReadonlySet<string>;
   readonly #stop: () => void;
-  #store: RecordStore;
-  #config: HistoryConfig;
+  #log = new RecordLog(toLimits({}));
+  #file: string | undefined = undefined;
   /** Inputs of running calls for which `payloads` matches. */
-  #inputs: BoundedMap<string, unknown> | undefined = undefined;
-  #stopPayloads: (() => void) | undefined = undefined;
-  #lastId: number;
+  readonly #inputs = new BoundedMap<string, unknown>(maxPendingInputs);
+  #stopPayloads = () => {};
+  #lastId = 0;
 
-  constructor(registry: OperationRegistry, store: RecordStore, config: HistoryConfig, ignored: readonly string[]) {
+  constructor(registry: OperationRegistry, ignored: readonly string[]) {
     this.#registry = registry;
     this.#ignored = new Set(ignored);
-    this.#store = store;
-    this.#config = config;
-    this.#lastId = store.lastId;
     this.#stop = registry.on("call", (event) => this.#onCall(event));
-    this.#keepPayloads(config.payloads);
   }
 
   /** Finds records, the newest first. */
   find(filter: RecordFilter): Promise<CallRecord[]> {
-    return this.#store.find(filter);
+    return this.#log.find(filter);
   }
 
   /** Whether calls are stored: why they are not at present, and the number of those that could not be stored. */
   get state(): { lost: number; problem?: string } {
-    const { lost, problem } = this.#store;
+    const { lost, problem } = this.#log;
     return problem === undefined ? { lost } : { lost, problem };
   }
 
-  /** Opens what another configuration needs. Rejects, and changes nothing, if it is invalid or its file cannot be used. */
-  async prepare(config: HistoryConfig = {}): Promise<PreparedHistory> {
+  /** Applies a configuration. Rejects, and changes nothing, if its file cannot be used. */
+  async configure(config: HistoryConfig = {}): Promise<void> {
     const limits = toLimits(config);
-    const isSameStore = config.file === this.#config.file;
-    const store = isSameStore ? undefined : await openStore(config);
-    return {
-      apply: async () => {
-        const former = this.#store;
-        this.#config = config;
-        this.#keepPayloads(config.payloads);
-        if (store === undefined) return former.setLimits(limits);
-        this.#store = store;
-        this.#lastId = Math.max(this.#lastId, store.lastId);
-        await former.close();
-      },
-      cancel: async () => store?.close(),
-    };
+    if (config.file === this.#file) this.#log.limits = limits;
+    else {
+      const file = config.file === undefined ? undefined : await openRecordFile(config.file);
+      this.#log.close();
+      this.#log = new RecordLog(limits, file);
+      this.#file = config.file;
+      this.#lastId = Math.max(this.#lastId, file?.lastId ?? 0);
+    }
+    this.#stopPayloads();
+    // Events do not contain the input. Middleware does, but it slows calls down, so only the matching operations have it.
+    this.#stopPayloads = this.#registry.use(this.#keepInput, { include: config.payloads ?? [] });
   }
 
-  /** Stops recording, writes what is pending and releases the store. */
+  /** Stops recording, writes what is pending and closes the file. */
   async close(): Promise<void> {
     this.#stop();
-    this.#keepPayloads();
-    await this.#store.close();
+    this.#stopPayloads();
+    this.#log.close();
   }
 
-  /** Events do not contain the input. Middleware does, but it slows calls down, so only the matching operations have it. */
-  #keepPayloads(payloads: readonly string[] = []): void {
-    this.#stopPayloads?.();
-    if (payloads.length === 0) {
-      this.#inputs = undefined;
-      this.#stopPayloads = undefined;
-      return;
-    }
-    const inputs = new BoundedMap<string, unknown>(maxPendingInputs);
-    const keepInput = (call: MiddlewareCall, next: () => Promise<unknown>) => {
-      inputs.set(inputKey(call.context), call.input);
-      return next();
-    };
-    this.#inputs = inputs;
-    this.#stopPayloads = this.#registry.use(keepInput, { include: payloads });
-  }
+  readonly #keepInput = ({ context, input }: MiddlewareCall, next: () => Promise<unknown>): Promise<unknown> => {
+    this.#inputs.set(inputKey(context), input);
+    return next();
+  };
 
   #onCall(event: RegistryCallEvent): void {
     if ((event.kind !== "succeeded" && event.kind !== "failed") || this.#ignored.has(event.operationId)) return;
     const { requestId, parentRequestId, operationId, timestamp, duration } = event;
     this.#lastId += 1;
-    this.#store.add({
+    this.#log.add({
       id: this.#lastId,
       requestId,
       parentRequestId,
       operationId,
       identity: event.identity?.id,
       startedAt: Math.round(timestamp - duration),
-      duration,
+      duration: Math.round(duration * 1_000) / 1_000,
       code: event.kind === "failed" ? event.error.code : undefined,
-      payload: this.#inputs === undefined ? undefined : this.#takePayload(this.#inputs, event),
+      payload: this.#inputs.size === 0 ? undefined : this.#takePayload(event),
     });
   }
 
   /** Returns the payload of a call whose input was kept. A call that failed before its handler has none. */
-  #takePayload(
-    inputs: BoundedMap<string, unknown>,
-    event: Extract<RegistryCallEvent, { kind: "succeeded" | "failed" }>,
-  ): string | undefined {
+  #takePayload(event: Extract<RegistryCallEvent, { kind: "succeeded" | "failed" }>): string | undefined {
     const key = inputKey(event);
-    if (!inputs.has(key)) return undefined;
-    const parts = [`"input":${toSafeJSON(inputs.get(key))}`];
-    inputs.delete(key);
+    if (!this.#inputs.has(key)) return undefined;
+    const parts = [`"input":${toSafeJSON(this.#inputs.get(key))}`];
+    this.#inputs.delete(key);
     if (event.kind === "failed") {
       const message = JSON.stringify(truncate(event.error.message, 1_000));
       const { details } = event.error;

@@ -1,3 +1,4 @@
+import { delimiter } from "node:path";
 import { peerSource } from "../call/index.ts";
 import { type MCPServerState, mcpSource } from "../from/mcp/index.ts";
 import { openAPISource } from "../from/openapi/index.ts";
@@ -5,23 +6,22 @@ import { canonicalJSON } from "../internal/canonical-json.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { moduleSource } from "../node/index.ts";
-import { CallError } from "../operation/index.ts";
-import type { OperationRegistry } from "../registry/index.ts";
+import { CallError, toNamespace, unavailable } from "../operation/index.ts";
+import type { FollowOptions, OperationRegistry } from "../registry/index.ts";
 import { createNATSTransport } from "../transport/nats/index.ts";
 import { createRedisTransport } from "../transport/redis/index.ts";
 import { createWebSocketTransport } from "../transport/websocket/index.ts";
-import type { BusTrust, HubRule, ResolvedConfig, SourceOptions, WithoutEnv } from "./config.ts";
+import type { ResolvedConfig } from "./config.ts";
 import { openBus, watchLink } from "./hub-bus.ts";
-import type { ConnectionChange, OpenedSource, SourceKind, SourcePlan } from "./hub-source.ts";
+import type { OpenedSource, SourceKind, SourcePlan } from "./hub-source.ts";
 import { loadMCPConfig } from "./mcp-config.ts";
+import { tokenFile } from "./state-folder.ts";
 
 const log = logger("hub");
 
-/** The kinds of sources whose operations are announced by peers. */
-const peerKinds: readonly SourceKind[] = ["nats", "redis", "websocket"];
-
 type ResolvedSource = NonNullable<ResolvedConfig["sources"]>[string];
 type SourceOf<Key extends string> = Extract<ResolvedSource, Record<Key, unknown>>;
+type MCPConfig = SourceOf<"mcp">["mcp"];
 
 /** What sources need to be opened. */
 export interface PlanContext {
@@ -30,6 +30,10 @@ export interface PlanContext {
   readonly watchesModules: boolean;
   readonly isLogging: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** File of the configuration. */
+  readonly file: string | undefined;
+  /** The address at which the hub listens, once it does. */
+  readonly url: () => string | undefined;
   /** Called when a file that could not be read before can be read now, so that the sources have to be planned again. */
   onReadable(): void;
 }
@@ -44,54 +48,53 @@ export async function planSources(
 ): Promise<SourcePlan[]> {
   const entries = Object.entries(sources);
   assertBuses(entries);
-  const plans = await Promise.all(entries.map(([name, source]) => planSource(name, source, context)));
-  return plans.flat();
+  toProgramVariables(context); // A hub must not start itself.
+  return (await Promise.all(entries.map(([name, source]) => planSource(name, source, context)))).flat();
 }
 
-async function planSource(name: string, source: ResolvedSource, context: PlanContext): Promise<SourcePlan[]> {
+function planSource(name: string, source: ResolvedSource, context: PlanContext): SourcePlan | Promise<SourcePlan[]> {
+  const { registry, watchesModules: watch } = context;
   if ("mcpConfig" in source) return planServers(name, source, context);
+  if ("mcp" in source) return planMCP(name, name, name, source, source.mcp, context);
+  if ("openapi" in source) return planOpenAPI(name, source, context);
   if ("modules" in source) {
-    const open = () => ({ source: moduleSource(source.modules, { watch: context.watchesModules }) });
-    return [toPlan(name, "modules", source, open)];
+    return toPlan(name, "modules", source, () => ({ source: moduleSource(source.modules, { watch }) }));
   }
-  if ("openapi" in source) return [planOpenAPI(name, source)];
-  if ("mcp" in source) return [planMCP(name, name, source, source.mcp)];
   if ("nats" in source) {
     const { sign, trustedBus, serve, ...options } = source.nats;
-    const open = async () => openBus(await createNATSTransport(options), { sign, trustedBus, serve }, context.registry);
-    return [toPlan(name, "nats", source, open)];
+    const open = () => openBus(() => createNATSTransport(options), { sign, trustedBus, serve }, registry);
+    return toPlan(name, "nats", source, open);
   }
   if ("redis" in source) {
     const { sign, trustedBus, serve, ...options } = source.redis;
-    const open = async () =>
-      openBus(await createRedisTransport(options), { sign, trustedBus, serve }, context.registry);
-    return [toPlan(name, "redis", source, open)];
+    const open = () => openBus(() => createRedisTransport(options), { sign, trustedBus, serve }, registry);
+    return toPlan(name, "redis", source, open);
   }
   const { url, auth } = source.websocket;
-  const open = async () => {
+  return toPlan(name, "websocket", source, async () => {
+    assertOther(name, url, context);
     const transport = await createWebSocketTransport(url, { token: auth?.token });
     return { source: peerSource(transport), ...watchLink(transport) };
-  };
-  return [toPlan(name, "websocket", source, open)];
+  });
 }
 
-/** Creates a plan for a source whose operations keep their own namespaces, unless `namespace` is known. */
+/** @param details - The namespace in which the source creates its operations, and what differs from its configuration. */
 function toPlan(
   name: string,
   kind: SourceKind,
   source: ResolvedSource,
   open: SourcePlan["open"],
-  namespace?: string,
+  details: { namespace?: string | undefined; alias?: string; scope?: string; config?: unknown } = {},
 ): SourcePlan {
-  const { include, exclude, rename, accessControl } = source;
-  const options: SourceOptions & { name: string } = { name };
+  const { namespace, alias, scope = name, config = source } = details;
+  const { include, exclude, rename, accessControl = { requiredScopes: [scope] } } = source;
+  const options: FollowOptions = { accessControl };
   if (include !== undefined) options.include = withNamespace(include, namespace);
   if (exclude !== undefined) options.exclude = withNamespace(exclude, namespace);
   if (rename !== undefined) options.rename = rename;
-  if (accessControl !== undefined) options.accessControl = accessControl;
-  // A source with a known namespace creates its operations in it.
   if (namespace === undefined && source.namespace !== undefined) options.namespace = source.namespace;
-  return { name, kind, config: source, namespace: namespace ?? source.namespace, options, open };
+  const isPeer = kind === "nats" || kind === "redis" || kind === "websocket";
+  return { name, kind, isPeer, config, namespace: namespace ?? source.namespace, alias, options, open };
 }
 
 /** Adds the patterns with the namespace in front, so that names alone select operations too. */
@@ -100,146 +103,147 @@ function withNamespace(patterns: readonly string[], namespace: string | undefine
   return patterns.flatMap((pattern) => [pattern, `${namespace}.${pattern}`]);
 }
 
-function planOpenAPI(name: string, source: SourceOf<"openapi">): SourcePlan {
-  const { openapi, trust, include: _, exclude: _2, rename: _3, accessControl: _4, namespace, ...service } = source;
-  if (trust !== undefined) {
-    const trusted = { ...service, trust, ...(namespace !== undefined && { namespace }) };
-    return toPlan(name, "openapi", source, () => ({ source: openAPISource(openapi, trusted) }));
-  }
-  const config = { ...service, namespace: namespace ?? name };
-  return toPlan(name, "openapi", source, () => ({ source: openAPISource(openapi, config) }), config.namespace);
+function planOpenAPI(name: string, source: SourceOf<"openapi">, context: PlanContext): SourcePlan {
+  const { openapi, trust, include: _, exclude: _2, rename: _3, accessControl: _4, namespace: _5, ...service } = source;
+  const namespace = trust === undefined ? (source.namespace ?? name) : undefined; // A trusted server chooses them.
+  const config = trust === undefined ? { ...service, namespace: namespace! } : { ...service, trust };
+  const open = () => {
+    assertOther(name, openapi, context);
+    return { source: openAPISource(openapi, config) };
+  };
+  return toPlan(name, "openapi", source, open, { namespace, alias: name });
 }
 
-function planMCP(name: string, server: string, source: ResolvedSource, config: SourceOf<"mcp">["mcp"]): SourcePlan {
-  const namespace = source.namespace ?? server;
-  const open = () => openMCP({ ...config, name: namespace });
-  const plan = toPlan(name, "mcp", source, open, config.trust === undefined ? namespace : undefined);
-  return { ...plan, config: { source, config } };
+/** @param scope - Name of the source in the configuration, which may contain several servers. */
+function planMCP(
+  name: string,
+  scope: string,
+  server: string,
+  source: ResolvedSource,
+  config: MCPConfig,
+  context: PlanContext,
+): SourcePlan {
+  const namespace = toNamespace(source.namespace ?? server);
+  const open = () => {
+    assertOther(name, config.url, context);
+    const env = { ...config.env, ...toProgramVariables(context) };
+    return openMCP({ ...config, ...(config.command !== undefined && { env }), name: namespace });
+  };
+  return toPlan(name, "mcp", source, open, {
+    namespace: config.trust === undefined ? namespace : undefined,
+    alias: server,
+    scope,
+    config: { source, config },
+  });
 }
 
 function openMCP(config: Parameters<typeof mcpSource>[0]): OpenedSource {
   const source = mcpSource(config);
   return {
     source,
-    onConnectionChange: (listener) => {
+    watch: (listener) => {
       const { connection } = source.client!;
-      const report = (state: MCPServerState) => {
-        const change = toConnectionChange(state);
-        if (change !== undefined) listener(change);
+      const report = ({ status, error }: MCPServerState) => {
+        if (status === "ready") listener();
+        else if (status !== "starting" && status !== "closed") {
+          const problem = error ?? unavailable("The connection to the server was lost.", { mayHaveRun: true });
+          listener(problem, status === "failed");
+        }
       };
       if (connection.state.status !== "ready") report(connection.state);
-      return connection.onStateChange(report);
+      connection.onStateChange(report);
     },
     reconnect: () => source.client!.connection.reconnect(),
   };
 }
 
-function toConnectionChange({ status, error }: MCPServerState): ConnectionChange | undefined {
-  switch (status) {
-    case "ready":
-      return { status };
-    case "restarting":
-      return { status: "retrying", error };
-    case "failed":
-      return { status, error };
-    default:
-      return undefined; // It is starting or was closed, which the hub did itself.
-  }
-}
-
 /** Plans one source for each server of a file. A file or server that cannot be used is a source that fails. */
 async function planServers(name: string, source: SourceOf<"mcpConfig">, context: PlanContext): Promise<SourcePlan[]> {
-  const { environment, onReadable } = context;
-  const { file, servers: names } = source.mcpConfig;
-  const load = () => loadMCPConfig(file, { environment, servers: names });
+  const { file, servers: wanted } = source.mcpConfig;
+  const load = () => loadMCPConfig(file, { environment: context.environment, servers: wanted });
+  let loaded: Awaited<ReturnType<typeof load>>;
   try {
-    const { servers, skipped, warnings } = await load();
-    if (context.isLogging)
-      warnVisibly(
-        log,
-        warnings.map(({ where, reason }) => ({
-          message: "{where} in {file}: {reason}",
-          properties: { where, file, reason },
-        })),
-      );
-    const plans = Object.entries(servers).map(([server, config]) => {
-      const plan = planMCP(`${name}/${server}`, server, source, config);
-      return { ...plan, options: { ...plan.options, name } };
-    });
-    const invalid = skipped.filter(({ isDisabled }) => isDisabled !== true || names !== undefined);
-    const missing = (names ?? []).filter(
-      (server) => ![...Object.keys(servers), ...skipped.map((it) => it.server)].includes(server),
-    );
-    return [
-      ...plans,
-      ...invalid.map(({ server, where, reason }) =>
-        planUnusable(`${name}/${server}`, source, `${quote(where)} in ${quote(file)} cannot be used: ${reason}`),
-      ),
-      ...missing.map((server) =>
-        planUnusable(`${name}/${server}`, source, `${quote(file)} has no server ${quote(server)}.`),
-      ),
-    ];
+    loaded = await load();
   } catch {
     const open = async () => {
       await load();
-      onReadable();
-      throw new CallError("UNAVAILABLE", `The file ${quote(file)} is being read again.`, undefined, {
-        retryable: true,
-      });
+      context.onReadable();
+      throw unavailable(`The file ${quote(file)} is being read again.`, { mayHaveRun: false });
     };
     return [toPlan(name, "mcp", source, open)];
   }
+  const { servers, skipped, warnings } = loaded;
+  const message = "{where} in {file}: {reason}";
+  const shown = warnings.map(({ where, reason }) => ({ message, properties: { where, file, reason } }));
+  if (context.isLogging) warnVisibly(log, shown);
+  const problems = new Map<string, string>();
+  for (const server of wanted ?? []) {
+    if (!Object.hasOwn(servers, server)) problems.set(server, `${quote(file)} has no server ${quote(server)}.`);
+  }
+  for (const { server, where, reason, isDisabled } of skipped) {
+    if (isDisabled === true && wanted === undefined) continue;
+    problems.set(server, `${quote(where)} in ${quote(file)} cannot be used: ${reason}`);
+  }
+  return [
+    ...Object.entries(servers).map(([server, config]) =>
+      planMCP(`${name}/${server}`, name, server, source, config, context),
+    ),
+    ...Array.from(problems, ([server, problem]) => planUnusable(`${name}/${server}`, source, problem)),
+  ];
 }
 
 function planUnusable(name: string, source: SourceOf<"mcpConfig">, problem: string): SourcePlan {
-  const message = `${problem} Change the file, then reload the hub.`;
-  const plan = toPlan(name, "mcp", source, () => Promise.reject(new CallError("VALIDATION_ERROR", message)));
-  return { ...plan, config: { source, problem } };
+  const error = new CallError("VALIDATION_ERROR", `${problem} Change the file, then reload the hub.`);
+  return toPlan(name, "mcp", source, () => Promise.reject(error), { config: { source, problem } });
 }
+
+/** Throws if a source is the hub itself, whose operations it would import again with every change. */
+function assertOther(name: string, url: string | undefined, context: PlanContext): void {
+  const own = context.url();
+  const address = url?.replace(/^ws/, "http") ?? "";
+  if (own === undefined || !/^https?:/.test(address) || tokenFile(address) !== tokenFile(own)) return;
+  throw invalid(`The source ${quote(name)} is this hub itself. Remove it, or name the servers to use in "servers".`);
+}
+
+/** Lists the configurations of the hubs that started a program, from the first one on. */
+const startedByVariable = "OPERATIONS_STARTED_BY";
 
 /**
- * Returns the rules for the operations of each source. Peers choose the namespaces of their operations, so those of the hub
- * and of the other sources are denied to them.
+ * Returns the variables of the programs that a hub starts. Throws if the hub itself was started by one with the same
+ * configuration: each of them would start the next one.
  */
-export function createRules(
-  rules: readonly HubRule[] = [],
-  plans: readonly SourcePlan[],
-): (plan: SourcePlan) => readonly HubRule[] {
-  const namespaces = new Set(["hub", ...plans.flatMap(({ namespace }) => namespace ?? [])]);
-  const reserved = Array.from(namespaces, (namespace) => ({ match: `${namespace}.*`, deny: true }));
-  return ({ kind, namespace }) =>
-    namespace === undefined && peerKinds.includes(kind) ? [...rules, ...reserved] : rules;
-}
-
-/** Returns the buses among the sources, each with a key that is the same for the same bus. */
-function findBuses(entries: ReadonlyArray<[string, ResolvedSource]>) {
-  const buses: Array<{ name: string; trust: WithoutEnv<BusTrust>; address: string }> = [];
-  for (const [name, source] of entries) {
-    if ("nats" in source) {
-      const { servers, connect, prefix } = source.nats;
-      buses.push({ name, trust: source.nats, address: canonicalJSON(["nats", connect?.servers ?? servers, prefix]) });
-    }
-    if ("redis" in source) {
-      const { url, prefix } = source.redis;
-      buses.push({ name, trust: source.redis, address: canonicalJSON(["redis", url, prefix]) });
-    }
-  }
-  return buses;
-}
-
-function assertBuses(entries: ReadonlyArray<[string, ResolvedSource]>): void {
-  const buses = findBuses(entries);
-  for (const { name, trust, address } of buses) {
-    const other = buses.find((bus) => bus.address === address && bus.name !== name);
-    if (other !== undefined && trust.serve === true) {
-      throw invalid(
-        `The sources ${quote(name)} and ${quote(other.name)} use the same bus. Combine them in one source: operations ` +
-          "that came from a bus are never served on it.",
-      );
-    }
-  }
+function toProgramVariables({ file, environment }: PlanContext): Record<string, string> {
+  if (file === undefined) return {};
+  const startedBy = environment[startedByVariable]?.split(delimiter) ?? [];
+  if (!startedBy.includes(file)) return { [startedByVariable]: [...startedBy, file].join(delimiter) };
+  throw invalid(
+    `A hub with the configuration ${quote(file, 1_000)} started this one as an MCP server. Remove that server from its sources, or name the servers to use in "servers".`,
+  );
 }
 
 function invalid(message: string): CallError {
   return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+}
+
+/** Returns the bus of a source, with an address that is the same for the same bus; `undefined` for other sources. */
+function busOf(source: ResolvedSource): { address: string; serve: boolean | undefined } | undefined {
+  if ("nats" in source) {
+    const { servers, connect, prefix, serve } = source.nats;
+    return { address: canonicalJSON(["nats", connect?.servers ?? servers, prefix]), serve };
+  }
+  if (!("redis" in source)) return undefined;
+  const { url, prefix, serve } = source.redis;
+  return { address: canonicalJSON(["redis", url, prefix]), serve };
+}
+
+/** Operations that came from a bus are never served on it, so a bus that is served must be one source. */
+function assertBuses(entries: ReadonlyArray<[string, ResolvedSource]>): void {
+  for (const [name, source] of entries) {
+    const bus = busOf(source);
+    if (bus?.serve !== true) continue;
+    const other = entries.find(([known, candidate]) => known !== name && busOf(candidate)?.address === bus.address);
+    if (other === undefined) continue;
+    const message = `The sources ${quote(name)} and ${quote(other[0])} use the same bus. Combine them in one source: operations that came from a bus are never served on it.`;
+    throw invalid(message);
+  }
 }

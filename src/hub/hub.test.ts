@@ -1,5 +1,5 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, realpath, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createToken } from "../auth/index.ts";
 import { connect } from "../client/index.ts";
@@ -17,6 +17,42 @@ const define = (name: string, result: unknown) => shopOperation(name, () => resu
 
 const states = (hub: Hub) =>
   hub.sources().map(({ name, kind, status, operations }) => [name, kind, status, operations]);
+
+describe("a hub that is its own source", () => {
+  test("is refused at its address, for every kind of source", async () => {
+    const hub = await start({ serve: { port: 0 } });
+    const url = hub.url!.replace("127.0.0.1", "localhost");
+    const sources = {
+      api: { openapi: `${url}/openapi.json` },
+      tools: { mcp: { url: `${url}/mcp` } },
+      peers: { websocket: { url: `${url.replace("http", "ws")}/calls` } },
+    };
+
+    await hub.reload({ sources, serve: { port: 0 } });
+
+    expect(hub.sources().map(({ status, reason }) => [status, reason])).toEqual(
+      Object.keys(sources).map((name) => [
+        "failed",
+        `The source "${name}" is this hub itself. Remove it, or name the servers to use in "servers".`,
+      ]),
+    );
+  });
+
+  test("is refused as a program that it started", async () => {
+    const file = await realpath(tests.folder).then((folder) => join(folder, "operations.config.json"));
+    await writeFile(file, "{}");
+    const args = ["-e", 'require("fs").writeFileSync("started-by", process.env.OPERATIONS_STARTED_BY)'];
+    const config = { sources: { self: { mcp: { command: process.execPath, args } } } };
+    await start(config, { file, environment: { OPERATIONS_STARTED_BY: "/other.json" } });
+    const startedBy = ["/other.json", file].join(delimiter);
+
+    expect(await readFile(join(tests.folder, "started-by"), "utf8")).toBe(startedBy);
+    await expect(start(config, { file, environment: { OPERATIONS_STARTED_BY: startedBy } })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: `A hub with the configuration ${JSON.stringify(file)} started this one as an MCP server. Remove that server from its sources, or name the servers to use in "servers".`,
+    });
+  });
+});
 
 describe("sources", () => {
   test("of every kind but buses are registered, and require the scope with their name", async () => {
@@ -90,6 +126,26 @@ describe("sources", () => {
 
     expect(idsOf(hub)).toEqual(["api.stock", "api.shop.price"]);
     expect([hub.sources()[0]!.operations, hub.sourceOf("api.stock")]).toEqual([2, "api"]);
+  });
+
+  test("do not escape rules with another namespace: rules also match the name of the source or server", async () => {
+    const { url } = await serve([define("stock", 7), define("secret", 9)]);
+    const servers = { "a.b c": { url: `${url}/mcp` } };
+    await writeFile(join(tests.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+    const hub = await start({
+      sources: {
+        api: { openapi: `${url}/openapi.json`, namespace: "x" },
+        trusted: { openapi: `${url}/openapi.json`, trust: "operations", namespace: "y" },
+        tools: { mcp: { url: `${url}/mcp` }, namespace: "z" },
+        mine: { mcpConfig: { file: "mcp.json" }, include: ["shop_*"] },
+      },
+      rules: ["api.shop.secret", "shop.secret", "tools.*secret", "a.b c.shop_sec*"].map((match) => ({
+        match,
+        deny: true,
+      })),
+    });
+
+    expect(idsOf(hub).sort()).toEqual(["a_b c.shop_stock", "x.shop.stock", "y.stock", "z.shop_stock"]);
   });
 
   test.each([
@@ -172,13 +228,18 @@ describe("sources", () => {
       },
     });
     closeLater(service);
-    const hub = await start({ sources: { api: { openapi: `${service.url}/openapi.json` } } }, { startTimeout: 0 });
+    const sources = { api: { openapi: `${service.url}/openapi.json` } };
+    const hub = await start({ sources, serve: { port: 0 } }, { startTimeout: 0 });
+    const headers = { authorization: `Bearer ${hub.token}` };
+    const get = async (path: string) => (await fetch(hub.url + path, { headers })).status;
 
     expect(states(hub)).toEqual([["api", "openapi", "connecting", 0]]);
     expect([await callAs(["api"], hub, "api.list"), await callAs(["api"], hub, "other.list")]).toEqual([
       "UNAVAILABLE",
       "OPERATION_NOT_FOUND",
     ]);
+    expect([await get("/api/list"), await get("/other/list")]).toEqual([503, 404]);
+    expect([await get("/hub/operations?id=api.list"), await get("/hub/operations?id=other.list")]).toEqual([503, 200]);
     const ready = new Promise((resolve) => hub.onSourceChange(resolve));
     release.resolve();
     expect(await ready).toMatchObject({ name: "api", status: "ready" });
@@ -218,9 +279,9 @@ describe("sources", () => {
 describe("an invalid configuration", () => {
   const bus = { nats: { servers: "127.0.0.1:1" } };
   test.each<[string, Record<string, SourceConfig>, RegExp]>([
-    ["a source called hub", { hub: { modules: "x" } }, /"hub" is the namespace of the hub's own operations/],
-    ["the namespace hub", { a: { modules: "x", namespace: "hub" } }, /"hub" is the namespace/],
-    ["a name with a dot", { "a.b": { modules: "x" } }, /no dots/],
+    ["a source called hub", { hub: { modules: "x" } }, /the hub itself uses "hub"/],
+    ["the namespace hub", { a: { modules: "x", namespace: "hub" } }, /the hub itself uses "hub"/],
+    ["a name with a dot", { "a.b": { modules: "x" } }, /without dots/],
     ["a bus without trust", { fleet: bus }, /Set "sign" to a key that its peers share/],
     [
       "one bus twice",

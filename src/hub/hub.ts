@@ -1,24 +1,26 @@
+import { existsSync, realpathSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
-import type { BackOffRange } from "../internal/back-off.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
 import { settlesWithin } from "../internal/wait.ts";
 import { type FetchServer, type Listener, listen, type UpgradeHandler } from "../node/index.ts";
 import { CallError, resolveDuration } from "../operation/index.ts";
-import { OperationRegistry } from "../registry/index.ts";
+import { type Follower, type FollowHooks, followWith, OperationRegistry } from "../registry/index.ts";
 import { serveHTTP } from "../serve/http/index.ts";
 import { serveMCP } from "../serve/mcp/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
-import { createAccess, type HubAccess } from "./access.ts";
+import { HubAccess } from "./access.ts";
 import type { HubConfig, HubServeConfig, ResolvedConfig } from "./config.ts";
 import { loadConfig } from "./config-load.ts";
-import { type Environment, resolveConfig } from "./config-resolve.ts";
+import { resolveConfig } from "./config-resolve.ts";
+import type { Environment } from "./config-variables.ts";
 import { type History, openHistory } from "./history.ts";
 import { HubSource, type SourceHost, type SourcePlan, type SourceState } from "./hub-source.ts";
-import { createRules, planSources } from "./hub-sources.ts";
-import { managementSource, unrecordedOperations } from "./management.ts";
-import { applyRules, type RuledSource } from "./rules.ts";
+import { planSources } from "./hub-sources.ts";
+import { managementOperations, unrecordedOperations } from "./management.ts";
+import { compileRules, compileSourceRules, type Restrict } from "./rules.ts";
+import { RunningCalls } from "./running-calls.ts";
 
 const log = logger("hub");
 
@@ -26,12 +28,20 @@ const log = logger("hub");
 export interface HubOptions {
   /** File that the configuration comes from, which `reload()` reads again. */
   file?: string | undefined;
+  /**
+   * Called before the hub reads `file`, or a file of `mcpConfig` that it could not read before, again. If it rejects,
+   * nothing changes, and `reload()` rejects with its error. @default both are always read
+   */
+  beforeReload?: (() => Promise<void>) | undefined;
   /** Folder that relative paths of the configuration start from. @default the working directory of this process */
   folder?: string | undefined;
   /** Variables that the configuration may use. @default the environment of this process */
   environment?: Environment | undefined;
-  /** Whether the hub listens as `serve` of the configuration describes. @default true */
-  listen?: boolean | undefined;
+  /**
+   * Whether the hub listens as `serve` of the configuration describes. An object makes it listen in any case, and its
+   * fields replace those of `serve`, also after a reload. @default true
+   */
+  listen?: boolean | HubServeConfig | undefined;
   /** Loads modules again when they change, and sends the messages of unexpected errors to callers. @default false */
   dev?: boolean | undefined;
   /**
@@ -39,8 +49,8 @@ export interface HubOptions {
    * continue to connect. 0 does not wait. @default 10,000
    */
   startTimeout?: number | undefined;
-  /** Delays in ms before a failed source is tried again; they double up to `max`. @default 1,000 to 60,000 */
-  retry?: BackOffRange | undefined;
+  /** Delay in ms before a failed source is tried again: `first`, and then twice as long each time up to `max`. @default 1,000 to 60,000 */
+  retry?: { first: number; max: number } | undefined;
   /** Maximum time in ms for running calls to end when a source or the hub is closed. @default 10,000 */
   closeTimeout?: number | undefined;
   /** Whether warnings about sources and their operations are logged. @default true */
@@ -57,58 +67,29 @@ export interface ReloadSummary {
   readonly removed: string[];
 }
 
-/** A running hub: the operations of all its sources in one registry, which it serves as configured. */
-export interface Hub extends AsyncDisposable {
-  /** The operations of all sources, and those that manage the hub. */
-  readonly registry: OperationRegistry;
-  /** The address at which it listens, such as `http://127.0.0.1:4000`. `undefined` if it does not listen. */
-  readonly url: string | undefined;
-  /** The token that the hub created, because its configuration has no `access`. Do not log it. */
-  readonly token: string | undefined;
-  /** The current states of all sources, in the order of the configuration. */
-  sources(): SourceState[];
-  /** Returns the name of the source of an operation; `undefined` for an operation of the hub itself. */
-  sourceOf(operationId: string): string | undefined;
-  /** Calls `listener` with the new state of a source whenever it changes. */
-  onSourceChange(listener: (state: SourceState) => void): Unsubscribe;
-  /**
-   * Applies another configuration, or reads the file again. Only sources whose configuration differs are restarted, after
-   * their running calls have ended; calls of other sources are not affected. Rejects with `VALIDATION_ERROR` and changes
-   * nothing if the configuration is invalid, or if `serve` differs, which needs a new hub.
-   */
-  reload(config?: HubConfig): Promise<ReloadSummary>;
-  /** Stops listening, lets running calls end, and closes all sources. May be called more than once. */
-  close(): Promise<void>;
-}
-
 /**
  * Starts a hub: connects to all sources of a configuration and, with `serve`, listens for calls. A source that fails never
  * stops the hub: it is tried again until the hub is closed. Without `access`, callers need the token that the hub creates.
  * Rejects if the configuration is invalid or if it cannot listen; then nothing is left open.
  */
 export async function createHub(config: HubConfig, options: HubOptions = {}): Promise<Hub> {
-  const hub = new RunningHub(resolve(config, options), options);
-  try {
-    await hub.start();
-    return hub;
-  } catch (error) {
-    await hub.close();
-    throw error;
-  }
+  return Hub.start(resolveServed(config, options), options);
 }
 
-class RunningHub implements Hub, SourceHost {
+/** A running hub: the operations of all its sources in one registry, which it serves as configured. */
+export class Hub implements AsyncDisposable {
+  /** The operations of all sources, and those that manage the hub. */
   readonly registry: OperationRegistry;
-  readonly retry: BackOffRange;
-  readonly drainTimeout: number;
-  readonly isLogging: boolean;
+  readonly #host: SourceHost;
   readonly #options: HubOptions;
   readonly #startTimeout: number;
   readonly #access: HubAccess;
-  readonly #management: RuledSource;
   #history: History | undefined = undefined;
   readonly #states = new Emitter<SourceState>((error) => log.error("A listener failed: {error}", { error }));
   #config: ResolvedConfig;
+  /** The rules for the operations of the hub itself. */
+  #restrict: Restrict;
+  #management: Follower | undefined = undefined;
   /** By name, in the order of the configuration. */
   #sources = new Map<string, HubSource>();
   #listener: Listener | undefined = undefined;
@@ -118,65 +99,77 @@ class RunningHub implements Hub, SourceHost {
   #reloading: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined = undefined;
 
-  constructor(config: ResolvedConfig, options: HubOptions) {
-    const { log: isLogging = true, environment } = options;
+  private constructor(config: ResolvedConfig, options: HubOptions) {
+    const { log: isLogging = true, retry = { first: 1_000, max: 60_000 }, environment } = options;
     this.#config = config;
     this.#options = options;
     this.#startTimeout = resolveDuration("startTimeout", options.startTimeout, 10_000, { zero: true, infinite: true });
-    this.drainTimeout = resolveDuration("closeTimeout", options.closeTimeout, 10_000, { zero: true });
-    this.retry = options.retry ?? { first: 1_000, max: 60_000 };
-    this.isLogging = isLogging;
     this.registry = new OperationRegistry({ log: isLogging });
-    this.#access = createAccess(config.access, {
+    this.#host = {
       registry: this.registry,
-      ...(environment !== undefined && { environment: { ...environment } }),
-    });
-    this.#management = applyRules(this.#ownOperations(), config.rules ?? [], {
-      name: "hub",
-      accessControl: { requiredScopes: [] }, // Each of them has its own rule.
-    });
+      running: new RunningCalls(this.registry),
+      drainTimeout: resolveDuration("closeTimeout", options.closeTimeout, 10_000, { zero: true }),
+      retry,
+      isLogging,
+      onState: (state) => this.#states.emit(state),
+    };
+    this.#restrict = compileRules(config.rules);
+    this.#access = new HubAccess(config.access, this.registry, environment && { ...environment });
   }
 
+  /** @internal */
+  static async start(config: ResolvedConfig, options: HubOptions): Promise<Hub> {
+    const hub = new Hub(config, options);
+    try {
+      const plans = await hub.#plan(config);
+      hub.#history = await openHistory(hub.registry, config.history, unrecordedOperations);
+      await hub.#followManagement(hub.#history);
+      await hub.#listen();
+      await hub.#apply(plans);
+      hub.#isStarted = true;
+      return hub;
+    } catch (error) {
+      await hub.close();
+      throw error;
+    }
+  }
+
+  /** The address at which it listens, such as `http://127.0.0.1:4000`. `undefined` if it does not listen. */
   get url(): string | undefined {
     return this.#listener?.url;
   }
 
+  /** The token that the hub created, because its configuration has no `access`. Do not log it. */
   get token(): string | undefined {
     return this.#access.token;
   }
 
-  async start(): Promise<void> {
-    const plans = await this.#plan(this.#config);
-    this.#history = await openHistory(this.registry, this.#config.history, unrecordedOperations);
-    await this.registry.follow(this.#management.source, this.#management.options);
-    await this.#listen();
-    const rules = createRules(this.#config.rules, plans);
-    for (const plan of plans) this.#sources.set(plan.name, new HubSource(plan, this, rules(plan)));
-    await this.#startSources([...this.#sources.values()]);
-    this.#isStarted = true;
-  }
-
+  /** The current states of all sources, in the order of the configuration. */
   sources(): SourceState[] {
     return Array.from(this.#sources.values(), ({ state }) => state);
   }
 
+  /** Returns the name of the source of an operation; `undefined` for an operation of the hub itself. */
   sourceOf(operationId: string): string | undefined {
-    for (const source of this.#sources.values()) if (source.holds(operationId)) return source.plan.name;
+    for (const source of this.#sources.values()) if (source.operations.has(operationId)) return source.plan.name;
     return undefined;
   }
 
+  /** Calls `listener` with the new state of a source whenever it changes. */
   onSourceChange(listener: (state: SourceState) => void): Unsubscribe {
     return this.#states.on(listener);
   }
 
-  onState(source: HubSource): void {
-    if (this.#states.hasListeners) this.#states.emit(source.state);
-  }
-
+  /**
+   * Applies another configuration, or reads the file again. Only sources whose configuration differs are restarted, after
+   * their running calls have ended; calls of other sources are not affected. Rejects with `VALIDATION_ERROR` and changes
+   * nothing if the configuration is invalid, or if `serve` differs, which needs a new hub.
+   */
   reload(config?: HubConfig): Promise<ReloadSummary> {
     return this.#enqueue(() => this.#reload(config));
   }
 
+  /** Stops listening, lets running calls end, and closes all sources. May be called more than once. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -199,19 +192,16 @@ class RunningHub implements Hub, SourceHost {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** The operations of the hub itself. It is followed first, and knows which operations may appear soon. */
-  #ownOperations(): OperationSource {
-    const management = managementSource({
-      registry: this.registry,
-      history: () => this.#history!,
-      sources: () => this.sources(),
-      sourceOf: (operationId) => this.sourceOf(operationId),
-      reload: () => this.reload(),
-    });
-    return {
-      ...management,
-      isIncomplete: (operationId) => Array.from(this.#sources.values()).some((source) => source.mayHave(operationId)),
+  /** Follows the operations of the hub itself. Their source knows which operations may appear soon. */
+  async #followManagement(history: History): Promise<void> {
+    const source: OperationSource = {
+      name: "hub",
+      load: async () => managementOperations(this, history),
+      isIncomplete: (operationId) => Array.from(this.#sources.values()).some((one) => one.mayHave(operationId)),
+      close: async () => {},
     };
+    const hooks: FollowHooks = { restrict: (spec, ids) => this.#restrict(spec, ids) };
+    this.#management = await followWith(this.registry, source, {}, hooks);
   }
 
   async #listen(): Promise<void> {
@@ -221,32 +211,36 @@ class RunningHub implements Hub, SourceHost {
     this.#listener = await listen(this.#createServers(serve), {
       ...(host !== undefined && { host }),
       port,
-      closeTimeout: this.drainTimeout,
+      closeTimeout: this.#host.drainTimeout,
       health: () => this.#isStarted,
     });
     await this.#access.announce(this.#listener.url);
   }
 
   #createServers({ http = true, mcp = true, websocket = true }: HubServeConfig) {
-    const options = { authenticate: this.#access };
-    const exposeErrors = this.#options.dev === true;
+    const options = { authenticate: this.#access, exposeErrors: this.#options.dev === true };
     const servers: Record<string, FetchServer | UpgradeHandler> = {};
-    if (http) servers["/"] = serveHTTP(this.registry, { ...options, exposeErrors });
-    if (mcp) servers["/mcp"] = serveMCP(this.registry, { ...options, exposeErrors });
-    if (websocket) servers["/calls"] = serveWebSocket(this.registry, options);
+    if (http) servers["/"] = serveHTTP(this.registry, options);
+    if (mcp) servers["/mcp"] = serveMCP(this.registry, options);
+    if (websocket)
+      servers["/calls"] = serveWebSocket(this.registry, { ...options, authenticate: this.#access.forConnections() });
     return servers;
   }
 
   #plan(config: ResolvedConfig): Promise<SourcePlan[]> {
+    const { file } = this.#options;
     return planSources(config.sources ?? {}, {
       registry: this.registry,
-      isLogging: this.isLogging,
+      isLogging: this.#host.isLogging,
       watchesModules: this.#options.dev === true,
       environment: this.#options.environment ?? process.env,
+      file: file !== undefined && existsSync(file) ? realpathSync(file) : file,
+      url: () => this.#listener?.url,
       onReadable: () => {
-        this.#enqueue(async () => this.#apply(await this.#plan(this.#config))).catch((error) =>
-          log.error("The sources could not be changed: {error}", { error }),
-        );
+        this.#enqueue(async () => {
+          await this.#options.beforeReload?.();
+          await this.#apply(await this.#plan(this.#config));
+        }).catch((error) => log.error("The sources could not be changed: {error}", { error }));
       },
     });
   }
@@ -258,75 +252,59 @@ class RunningHub implements Hub, SourceHost {
     return changing;
   }
 
-  /** Starts sources and waits for their first attempts, at most `startTimeout`. */
-  async #startSources(sources: readonly HubSource[]): Promise<void> {
-    for (const source of sources) source.start();
-    const attempts = Promise.all(sources.map(({ firstAttempt }) => firstAttempt));
-    if (this.#startTimeout > 0) await settlesWithin(this.#startTimeout, attempts);
-  }
-
   async #reload(given: HubConfig | undefined): Promise<ReloadSummary> {
-    const config = given === undefined ? await this.#readFile() : resolve(given, this.#options);
+    const { file = "", environment } = this.#options;
+    if (given === undefined && file === "") {
+      throw invalid("The hub was not started with a file. Pass the configuration to reload().");
+    }
+    if (given === undefined) await this.#options.beforeReload?.();
+    const config = resolveServed(given ?? (await loadConfig(file, { environment })).config, this.#options);
     const plans = await this.#plan(config);
     if (this.#closed !== undefined) throw new CallError("UNAVAILABLE", "The hub is closed.");
     if (!isDeepStrictEqual(config.serve, this.#config.serve)) {
       throw invalid('"serve" differs from that of the running hub. Restart the hub to change it. Nothing was changed.');
     }
-    const history = await this.#history!.prepare(config.history);
-    try {
-      await this.#access.update(config.access); // Throws and changes nothing if a token is invalid.
-    } catch (error) {
-      await history.cancel();
-      throw error;
-    }
-    await history.apply();
-    this.#management.setRules(config.rules ?? []);
+    await this.#history!.configure(config.history);
+    await this.#access.update(config.access);
     this.#config = config;
+    this.#restrict = compileRules(config.rules);
+    this.#management!.refresh();
     return this.#apply(plans);
   }
 
+  /** Closes the sources that are not planned any more, starts new ones, and waits for their first attempts. */
   async #apply(plans: readonly SourcePlan[]): Promise<ReloadSummary> {
-    const rules = createRules(this.#config.rules, plans);
-    const summary: ReloadSummary = { added: [], restarted: [], removed: [] };
+    const rulesOf = compileSourceRules(this.#config.rules, plans);
     const before = this.#sources;
     const after = new Map<string, HubSource>();
+    const summary: ReloadSummary = { added: [], restarted: [], removed: [] };
     for (const plan of plans) {
       const known = before.get(plan.name);
-      if (known?.hasPlan(plan)) {
-        known.setRules(rules(plan));
+      if (known !== undefined && isDeepStrictEqual(known.plan.config, plan.config)) {
+        known.setRules(rulesOf(plan));
         after.set(plan.name, known);
-        continue;
+      } else {
+        summary[known === undefined ? "added" : "restarted"].push(plan.name);
+        after.set(plan.name, new HubSource(plan, this.#host, rulesOf(plan), known));
       }
-      summary[known === undefined ? "added" : "restarted"].push(plan.name);
-      after.set(plan.name, new HubSource(plan, this, rules(plan), known));
     }
     summary.removed.push(...[...before.keys()].filter((name) => !after.has(name)));
     this.#sources = after;
-    const ended = [...before.values()].filter((source) => after.get(source.plan.name) !== source);
-    const started = [...after.values()].filter((source) => before.get(source.plan.name) !== source);
-    await Promise.all(ended.map((source) => this.#closeSource(source)));
-    if (this.#closed === undefined) await this.#startSources(started);
+    const changed = new Set([...summary.restarted, ...summary.removed]);
+    const onFailure = (error: unknown) => log.warn("A source could not be closed: {error}", { error });
+    await Promise.all(Array.from(changed, (name) => before.get(name)!.close().catch(onFailure)));
+    if (this.#closed !== undefined) return summary;
+    const attempts = [...summary.added, ...summary.restarted].map((name) => after.get(name)!.start());
+    if (this.#startTimeout > 0) await settlesWithin(this.#startTimeout, Promise.all(attempts));
     return summary;
-  }
-
-  async #closeSource(source: HubSource): Promise<void> {
-    try {
-      await source.close();
-    } catch (error) {
-      log.warn("The source {name} could not be closed: {error}", { name: source.plan.name, error });
-    }
-  }
-
-  async #readFile(): Promise<ResolvedConfig> {
-    const { file, environment } = this.#options;
-    if (file === undefined) throw invalid("The hub was not started with a file. Pass the configuration to reload().");
-    const { config } = await loadConfig(file, { environment });
-    return config;
   }
 }
 
-function resolve(config: HubConfig, { file, folder, environment }: HubOptions): ResolvedConfig {
-  return resolveConfig(config, { file, folder, environment });
+/** Resolves a configuration together with the fields of `serve` that the options replace. */
+function resolveServed(config: HubConfig, options: HubOptions): ResolvedConfig {
+  const { listen } = options;
+  const served = typeof listen === "object" ? { ...config, serve: { ...config.serve, ...listen } } : config;
+  return resolveConfig(served, options);
 }
 
 function invalid(message: string): CallError {

@@ -1,13 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { defineOperation, type Identity, Type } from "../operation/index.ts";
-import { OperationRegistry } from "../registry/index.ts";
+import { followWith, OperationRegistry } from "../registry/index.ts";
 import { findTree } from "./call-queries.ts";
-import { type CallRecord, RecordRing } from "./call-records.ts";
+import { type CallRecord, RecordLog } from "./call-records.ts";
 import type { HistoryConfig, HubRule } from "./config.ts";
 import { type History, openHistory } from "./history.ts";
-import { managementSource, unrecordedOperations } from "./management.ts";
-import { applyRules } from "./rules.ts";
+import { managementOperations, unrecordedOperations } from "./management.ts";
+import { compileRules } from "./rules.ts";
 
 const ada: Identity = { id: "ada", scopes: ["task", "hub:read"] };
 const bob: Identity = { id: "bob", scopes: ["task", "hub:read"] };
@@ -50,18 +50,17 @@ async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Pr
   reloads = 0;
   history = await openHistory(registry, config, unrecordedOperations);
   const source = { name: "tasks", kind: "modules" as const, status: "ready" as const, since: 1, operations: 3 };
-  const management = managementSource({
+  const hub = {
     registry,
-    history: () => history,
     sources: () => [source],
-    sourceOf: (id) => (id.startsWith("task.") ? "tasks" : undefined),
+    sourceOf: (id: string) => (id.startsWith("task.") ? "tasks" : undefined),
     reload: async () => {
       reloads += 1;
       return { added: ["a"], restarted: [], removed: [] };
     },
-  });
-  const ruled = applyRules(management, rules, { name: "hub", accessControl: { requiredScopes: [] } });
-  await registry.follow(ruled.source, ruled.options);
+  };
+  const management = { name: "hub", load: async () => managementOperations(hub, history), close: async () => {} };
+  await followWith(registry, management, {}, { restrict: compileRules(rules) });
   registry.registerAll([create, createTwo, hidden]);
 }
 
@@ -115,7 +114,11 @@ test("without the scopes of the hub, only the operations that a caller may call 
   expect(await ids(eve, { limit: 1 })).toEqual([3, "hub.operations"]);
   expect(await ids(eve, { query: "create task", limit: 1 })).toEqual([2, "task.create"]);
   expect(await ids(eve, { id: "task.createTwo" })).toEqual([1, "task.createTwo"]);
-  expect(await ids(eve, { id: "task.hidden" })).toEqual([0]);
+  expect(await ids(eve, { id: "task.unknown" })).toEqual([0]);
+  await expect(ids(eve, { id: "task.hidden" })).rejects.toMatchObject({
+    code: "ACCESS_DENIED",
+    message: 'Access to "task.hidden" denied: scope "secret" is missing.',
+  });
   expect(await ids(eve, { query: "hidden" })).toEqual([0]);
 });
 
@@ -158,12 +161,12 @@ test("calls that a call made are found although their times are rounded", async 
     const rest = { operationId: "task.create", identity: "ada", code: undefined, payload: undefined };
     return { id, requestId, parentRequestId, startedAt, duration, ...rest };
   };
-  const ring = new RecordRing({ limit: 10, keepMs: Number.POSITIVE_INFINITY });
+  const log = new RecordLog({ limit: 10, keepMs: Number.POSITIVE_INFINITY });
   // The call started at 102.4 ms and was rounded to 102; the first call that it made seems to end before that.
   const records = [record(1, "early", 100, 1.7), record(2, "late", 103, 1), record(3, "root", 102, 2.6)];
-  for (const one of records) ring.add(one);
+  for (const one of records) log.add(one);
 
-  expect((await findTree(ring, records[2]!)).map(({ requestId }) => requestId)).toEqual(["root", "early", "late"]);
+  expect((await findTree(log, records[2]!)).map(({ requestId }) => requestId)).toEqual(["root", "early", "late"]);
 });
 
 test("a caller who chooses the request id of another one sees neither its call nor its input", async () => {
@@ -214,6 +217,21 @@ test("payloads are recorded where configured, with secrets redacted", async () =
   ]);
 });
 
+test("the message of an unexpected error is recorded for callers with hub:admin only", async () => {
+  await start({ payloads: ["task.*"] });
+  const fail = () => Promise.reject(new Error("/etc/secret is missing"));
+  registry.register(defineOperation({ ...task, name: "fail", type: "query", handler: fail }));
+  await expect(call("task.fail", ada)).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
+  type Failed = { requestId: string; code: string; input: unknown; error?: unknown };
+  const [own] = await call<Failed[]>("hub.history", ada);
+  const [ownTree] = await call<Failed[]>("hub.call", ada, { requestId: own!.requestId });
+  const [all] = await call<Failed[]>("hub.history", admin);
+  expect([own, ownTree]).toEqual([own, own]);
+  expect(own).toMatchObject({ code: "EXECUTION_ERROR", input: {} });
+  expect(own).not.toHaveProperty("error");
+  expect(all).toEqual({ ...own, error: { message: "/etc/secret is missing" } });
+});
+
 test("live calls are those of the caller, or all with hub:admin", async () => {
   const read = async (identity: Identity, count: number, input = {}) => {
     const seen: string[] = [];
@@ -240,7 +258,10 @@ test("a reader of live calls that is too slow fails, and one that leaves is forg
   await setImmediate(); // The handler starts after some microtasks.
   for (let count = 0; count < 501; count++) await call("task.create", ada);
   expect(await first).toMatchObject({ value: { data: { kind: "started" } } });
-  await expect(events.next()).rejects.toMatchObject({ code: "OVERFLOW" });
+  const readAll = async () => {
+    for await (const { data } of events) expect(data).toMatchObject({ operationId: "task.create" });
+  };
+  await expect(readAll()).rejects.toMatchObject({ code: "OVERFLOW" });
   const controller = new AbortController();
   const ended = registry.subscribe("hub.calls", {}, { identity: admin, signal: controller.signal }).next();
   controller.abort();

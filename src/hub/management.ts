@@ -1,41 +1,31 @@
-import type { Static } from "typebox";
-import type { OperationSource } from "../from/source.ts";
 import {
+  accessDenied,
   checkScopes,
   defineNamespace,
   formatOperationId,
   type Identity,
   type IOperationDefinition,
+  notServedNow,
   type OperationSpec,
   Type,
 } from "../operation/index.ts";
-import { coreOf, type OperationRegistry } from "../registry/index.ts";
-import { hubScopes } from "./access.ts";
+import { coreOf } from "../registry/index.ts";
 import {
   callEventSchema,
   callSchema,
+  findOwn,
   findTree,
-  restrictToOwn,
   statsSchema,
   toCall,
   toStats,
   watchCalls,
 } from "./call-queries.ts";
 import type { History } from "./history.ts";
+import type { Hub } from "./hub.ts";
+import { hubScopes } from "./rules.ts";
 
 /** The parts of a hub that its own operations use. */
-export interface ManagedHub {
-  /** The registry of the hub. */
-  readonly registry: OperationRegistry;
-  /** What is recorded about calls. */
-  history(): Pick<History, "find" | "state">;
-  /** The states of all sources. */
-  sources(): readonly Static<typeof sourceStateSchema>[];
-  /** Name of the source of an operation; `undefined` for an operation of the hub itself. */
-  sourceOf?(operationId: string): string | undefined;
-  /** Reads the configuration file again and applies it. Rejects and changes nothing if it is invalid. */
-  reload(): Promise<Static<typeof reloadSchema>>;
-}
+export type ManagedHub = Pick<Hub, "registry" | "sources" | "sourceOf" | "reload">;
 
 /** Ids of the operations whose calls are not recorded: reading the history would fill it. */
 export const unrecordedOperations = ["operations", "sources", "history", "call", "calls", "stats"].map(
@@ -66,12 +56,11 @@ const reloadSchema = Type.Object({
   removed: Type.Array(Type.String(), { description: "Names of the sources that were closed." }),
 });
 
-/** The operations with which the hub is managed, in the namespace `hub`. Follow it before all other sources. */
-export function managementSource(hub: ManagedHub): OperationSource {
-  return { name: "hub", load: async () => managementOperations(hub), close: async () => {} };
-}
-
-function managementOperations(hub: ManagedHub): IOperationDefinition[] {
+/** The operations with which the hub is managed, in the namespace `hub`. */
+export function managementOperations(
+  hub: ManagedHub,
+  history: Pick<History, "find" | "state">,
+): IOperationDefinition[] {
   const define = defineNamespace("hub", { accessControl: readAccess });
   return [
     define({
@@ -82,7 +71,9 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       accessControl: { requiredScopes: [] },
       inputSchema: Type.Object({
         query: Type.Optional(Type.String({ description: "Words to search for. All operations without it." })),
-        id: Type.Optional(Type.String({ description: "Only the operation with this id." })),
+        id: Type.Optional(
+          Type.String({ description: "Only the operation with this id. Fails if the caller may not call it." }),
+        ),
         limit: Type.Optional(Type.Integer({ minimum: 1, description: "Maximum number of operations." })),
         brief: Type.Boolean({ default: false, description: "Omits the schemas of inputs, outputs and errors." }),
       }),
@@ -98,7 +89,7 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       description: "Returns the states of all sources.",
       inputSchema: Type.Object({}),
       outputSchema: Type.Array(sourceStateSchema),
-      handler: () => hub.sources().map((source) => ({ ...source })),
+      handler: () => hub.sources(),
     }),
     define({
       name: "history",
@@ -112,10 +103,8 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
         limit: Type.Integer({ default: 50, minimum: 1, maximum: 1_000 }),
       }),
       outputSchema: Type.Array(callSchema),
-      handler: async (input, context) => {
-        const filter = restrictToOwn(input, context);
-        return filter === undefined ? [] : (await hub.history().find(filter)).map(toCall);
-      },
+      handler: async (input, context) =>
+        (await findOwn(history, input, context)).map((record) => toCall(record, context)),
     }),
     define({
       name: "call",
@@ -125,9 +114,8 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       outputSchema: Type.Array(callSchema),
       errors: { CALL_NOT_FOUND: Type.Object({ requestId: Type.String() }) },
       handler: async ({ requestId }, context) => {
-        const filter = restrictToOwn({ requestId, limit: 1 }, context);
-        const [root] = filter === undefined ? [] : await hub.history().find(filter);
-        if (root !== undefined) return (await findTree(hub.history(), root)).map(toCall);
+        const [root] = await findOwn(history, { requestId, limit: 1 }, context);
+        if (root !== undefined) return (await findTree(history, root)).map((record) => toCall(record, context));
         throw context.errors.CALL_NOT_FOUND({ requestId }, "No call with this id is recorded, or it is not yours.");
       },
     }),
@@ -148,9 +136,8 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       }),
       outputSchema: statsSchema,
       handler: async ({ since = Date.now() - hourMs }, context) => {
-        const filter = restrictToOwn({ since, limit: maxStatsCalls }, context);
-        const stats = toStats(since, filter === undefined ? [] : await hub.history().find(filter));
-        return { ...stats, history: hub.history().state };
+        const records = await findOwn(history, { since, limit: maxStatsCalls }, context);
+        return { ...toStats(since, records), history: history.state };
       },
     }),
     define({
@@ -172,14 +159,18 @@ function findOperations(
 ) {
   const core = coreOf(hub.registry);
   const { operations: all } = core;
+  if (id !== undefined && !all.has(id) && core.mayAppear(id)) throw notServedNow(id); // As a call of the operation does.
   // Only a search by words needs the index.
   const ids = query.trim() === "" ? all.keys() : core.search(query, {}).map(toId);
   const found = [...(id === undefined ? ids : [id])].flatMap((one) => {
     const entry = all.get(one);
-    return entry?.handler !== undefined && checkScopes(entry.access, identity) === true ? [entry] : [];
+    if (entry?.handler === undefined) return [];
+    const decision = checkScopes(entry.access, identity);
+    if (decision !== true && id !== undefined) throw accessDenied(id, decision); // Likewise.
+    return decision === true ? [entry] : [];
   });
   const operations = found.slice(0, limit).map((entry) => {
-    const source = hub.sourceOf?.(entry.id);
+    const source = hub.sourceOf(entry.id);
     const spec = brief ? withoutSchemas(entry.spec) : entry.published;
     return source === undefined ? spec : { ...spec, source };
   });

@@ -1,30 +1,31 @@
-import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { basename, dirname, extname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import type { MCPClientConfig } from "../from/mcp/index.ts";
 import { getOwn, isObject } from "../internal/objects.ts";
-import { quote, toReason } from "../internal/text.ts";
-import { CallError } from "../operation/index.ts";
-import { invalidConfig } from "./config-resolve.ts";
-import { parseJSONText, parseTOMLText, TextError } from "./config-text.ts";
-import { ConfigEntry, EntryProblem } from "./mcp-config-entry.ts";
-import { inputVariable, type MCPVariables, type VariableDialect } from "./mcp-config-variables.ts";
+import { type ConfigPath, formatPath, malformed, parseText, readText } from "./config-text.ts";
+import { type Environment, inputVariable, type VariableContext, type VariableSyntax } from "./config-variables.ts";
+import { editors } from "./editors.ts";
+import { readEntry } from "./mcp-config-entry.ts";
 
-/** Options of {@link readMCPConfig}. */
-export interface MCPConfigOptions extends MCPVariables {
-  /** Whether the file belongs to Gemini CLI, which also expands `$NAME`. @default false */
-  gemini?: boolean | undefined;
+/** Options of {@link loadMCPConfig}. */
+export interface LoadMCPConfigOptions {
+  /** Names of the servers to read. @default all */
+  servers?: readonly string[] | undefined;
+  /**
+   * Variables that the file may use. `OPERATIONS_INPUT_<ID>` is the value of `${input:id}`. @default the environment of
+   * this process
+   */
+  environment?: Environment | undefined;
 }
 
-/** A value that a VS Code configuration file requests from its user. */
+/** A value that a VS Code configuration file requests from its user. Set the variable `OPERATIONS_INPUT_<ID>` to it. */
 export interface MCPConfigInput {
-  /** Name of the value in `inputs` of {@link MCPVariables}. */
+  /** Name of the value. */
   id: string;
   /** Prompt to show to the user. */
   description?: string;
   /** Whether to hide the value while the user types it. */
   password: boolean;
-  /** Used unless `inputs` has a value. */
+  /** Used unless the variable is set. */
   default?: string;
   /** The values to choose from. */
   options?: string[];
@@ -46,7 +47,7 @@ export interface MCPConfigNotice {
 export interface MCPConfigFile {
   /** Configurations by server name, for `MCPClientLoader.load`. */
   servers: Record<string, MCPClientConfig>;
-  /** Values that the file requests from its user. Pass them as the option `inputs` and read the file again. */
+  /** Values that the servers request from the user. */
   inputs: MCPConfigInput[];
   /** Servers that cannot be used, and those that are disabled. */
   skipped: MCPConfigNotice[];
@@ -56,206 +57,124 @@ export interface MCPConfigFile {
   unused: Record<string, Record<string, unknown>>;
 }
 
-/** Options of {@link loadMCPConfig}. */
-export interface LoadMCPConfigOptions {
-  /** Names of the servers to read. @default all */
-  servers?: readonly string[] | undefined;
-  /**
-   * Variables that the file may use. `OPERATIONS_INPUT_<ID>` is the value of `${input:id}`. @default the environment of
-   * this process
-   */
-  environment?: Readonly<Record<string, string | undefined>> | undefined;
-}
-
-/** Folders of editors in a project. */
-const editorFolders = [".cursor", ".vscode", ".gemini", ".codex", ".windsurf"];
+/** Paths of the servers in a file. In settings of VS Code, they are in `mcp`. */
+const serverPaths = [["mcpServers"], ["servers"], ["mcp", "servers"], ["mcp_servers"]];
 
 /**
- * Reads the MCP servers of a configuration file of an editor or agent: JSON, or TOML for Codex. Programs run in the folder
- * of the file, or in the project if the file is in a folder such as `.vscode`, unless the file sets another one. Throws
- * `VALIDATION_ERROR` if the file cannot be read.
+ * Reads the MCP servers of a configuration file of an editor or agent: TOML for Codex, otherwise JSON with comments and trailing
+ * commas. Variables are expanded. Programs run in the folder of the file, or in the project if the file is in a folder such
+ * as `.vscode`, unless the file sets another one. An invalid server is reported in `skipped`. Throws `VALIDATION_ERROR` if
+ * the file cannot be read or has no servers. Messages never contain values of the file.
  */
 export async function loadMCPConfig(file: string, options: LoadMCPConfigOptions = {}): Promise<MCPConfigFile> {
-  const { servers: names, environment: env } = options;
+  const { servers: names, environment = process.env } = options;
+  const document = parseText(file, await readText(file)).value;
   const folder = dirname(resolve(file));
-  const workspaceFolder = editorFolders.includes(basename(folder)) ? dirname(folder) : folder;
-  const document = parseFile(file, await readText(file));
-  const content = readMCPConfig(document, {
-    env,
-    workspaceFolder,
-    readFile: (path) => readFileSync(resolve(workspaceFolder, path), "utf8"),
-    gemini: basename(folder) === ".gemini",
-  });
-  const isSelected = (server: string) => names === undefined || names.includes(server);
-  const select = <T>(values: Record<string, T>) => Object.entries(values).filter(([server]) => isSelected(server));
-  return {
-    inputs: content.inputs,
-    servers: Object.fromEntries(select(content.servers).map(([name, it]) => [name, withFolder(it, workspaceFolder)])),
-    skipped: content.skipped.filter(({ server }) => isSelected(server)),
-    warnings: content.warnings.filter(({ server }) => isSelected(server)),
-    unused: Object.fromEntries(select(content.unused)),
-  };
-}
-
-function withFolder(config: MCPClientConfig, folder: string): MCPClientConfig {
-  return config.command === undefined ? config : { ...config, cwd: resolve(folder, config.cwd ?? ".") };
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    const message = `The MCP configuration ${quote(file)} cannot be read: ${toReason(error)}. Check the path.`;
-    throw new CallError("VALIDATION_ERROR", message, { file }, { mayHaveRun: false, cause: error });
-  }
-}
-
-function parseFile(file: string, text: string): object {
-  try {
-    return parse(text, extname(file) === ".toml");
-  } catch (error) {
-    if (!(error instanceof TextError)) throw error;
-    throw invalidConfig(file, [{ path: [], message: error.message }], () => error.position);
-  }
-}
-
-/** Paths of the servers in a file, and the syntax of their variables. */
-const serverPaths: ReadonlyArray<{ path: string[]; dialect: VariableDialect }> = [
-  { path: ["mcpServers"], dialect: "claude" },
-  { path: ["servers"], dialect: "vscode" },
-  { path: ["mcp", "servers"], dialect: "vscode" },
-  { path: ["mcp_servers"], dialect: "codex" },
-];
-
-/**
- * Reads the MCP servers of an existing configuration: `mcpServers` of Claude, Cursor, Windsurf and Gemini CLI, `servers` and
- * `inputs` of VS Code, `mcp_servers` of Codex. A string is JSON with comments and trailing commas; pass TOML as the parsed
- * object. Variables are expanded. An invalid server is reported in `skipped`; a file without servers throws
- * `VALIDATION_ERROR`. Messages never contain values of the file.
- */
-export function readMCPConfig(source: string | object, options: MCPConfigOptions = {}): MCPConfigFile {
-  let document: object;
-  try {
-    document = typeof source === "string" ? parse(source, false) : source;
-  } catch (error) {
-    if (!(error instanceof TextError)) throw error;
-    const { line, column } = error.position ?? {};
-    throw invalid(`${error.message.replace(/\.$/, "")} at line ${line}, column ${column}`);
-  }
+  const known = Object.values(editors);
+  const editor = known.find(({ projectFile = "" }) => dirname(projectFile) === basename(folder));
   const inputs = readInputs(document);
-  const variables: MCPConfigOptions = { ...options, inputs: { ...valuesOf(inputs, options), ...options.inputs } };
-  const file: MCPConfigFile = { servers: record(), inputs, skipped: [], warnings: [], unused: record() };
-  const mayRun = readServerLists(document);
-  let found = false;
-  for (const { path, dialect } of serverPaths) {
-    const servers = path.reduce<unknown>((value, key) => getOwn(value, key), document);
-    if (servers === undefined) continue;
-    const where = path.join(".");
-    if (!isObject(servers)) throw invalid(`"${where}" must be an object with one entry for each server`);
-    found = true;
-    const syntax = options.gemini === true && dialect === "claude" ? "gemini" : dialect;
+  const presets = Object.fromEntries(inputs.map(({ id, default: preset }) => [inputVariable(id), preset]));
+  const context = {
+    environment: { ...presets, ...environment },
+    folder: editor === undefined ? folder : dirname(folder),
+  };
+  const content: MCPConfigFile = { servers: record(), inputs, skipped: [], warnings: [], unused: record() };
+  const entries: unknown[] = [];
+  const isSelected = (server: string) => names?.includes(server) ?? true;
+  const found = serverPaths.filter((path) => read(document, path) !== undefined);
+  if (found.length === 0) throw malformed(file, 'must have the key "mcpServers", "servers" or "mcp_servers".');
+  for (const path of found) {
+    const servers = read(document, path);
+    if (!isObject(servers)) throw malformed(file, `must have an object of servers in ${path.join(".")}.`);
+    const { syntax } = [editor, ...known].find((it) => it?.serversKey === path.at(-1))!;
     for (const [server, entry] of Object.entries(servers)) {
-      readServer(file, { server, where: `${where}.${server}` }, entry, mayRun(server), variables, syntax);
+      if (!isSelected(server)) continue;
+      const allowed = isAllowed(document, server) ? entry : { disabled: true };
+      addServer(content, [...path, server], allowed, syntax, context);
+      entries.push(allowed);
     }
   }
-  reportProjects(document, file);
-  if (!found) throw invalid('it has neither "mcpServers" nor "servers" nor "mcp_servers"');
-  return file;
+  const texts = JSON.stringify(entries);
+  content.inputs = inputs.filter(({ id }) => texts.includes(JSON.stringify(`\${input:${id}}`).slice(1, -1)));
+  content.warnings.push(...listProjectServers(document).filter(({ server }) => isSelected(server)));
+  return content;
 }
 
-function readServer(
-  file: MCPConfigFile,
-  place: { server: string; where: string },
-  value: unknown,
-  mayRun: boolean,
-  options: MCPVariables,
-  dialect: VariableDialect,
+function addServer(
+  content: MCPConfigFile,
+  path: readonly string[],
+  entry: unknown,
+  syntax: VariableSyntax,
+  context: VariableContext,
 ): void {
-  const { server, where } = place;
-  const skip = (reason: string, field?: string) =>
-    void file.skipped.push({ server, where: field === undefined ? where : `${where}.${field}`, reason });
-  if (Object.hasOwn(file.servers, server)) return skip("another server has the same name.");
-  if (!isObject(value)) return skip("it must be an object.");
-  if (value["disabled"] === true || value["enabled"] === false || !mayRun) {
-    file.skipped.push({ ...place, reason: "it is disabled.", isDisabled: true });
+  const server = path.at(-1)!;
+  const skip = (reason: string, field: ConfigPath = []) =>
+    void content.skipped.push({ server, where: formatPath([...path, ...field]), reason });
+  if (Object.hasOwn(content.servers, server)) return skip("another server has the same name.");
+  if (!isObject(entry)) return skip("it must be an object.");
+  if (entry["disabled"] === true || entry["enabled"] === false) {
+    content.skipped.push({ server, where: formatPath(path), reason: "it is disabled.", isDisabled: true });
     return;
   }
-  const entry = new ConfigEntry(value, options, dialect);
-  try {
-    file.servers[server] = entry.read();
-  } catch (error) {
-    if (!(error instanceof EntryProblem)) throw error;
-    return skip(error.message, error.field);
-  }
-  for (const { field, value: unused, reason } of entry.unused()) {
-    file.warnings.push({ server, where: `${where}.${field}`, reason });
-    file.unused[server] ??= record();
-    file.unused[server][field] = unused;
-  }
-}
-
-/** In `~/.claude.json`, projects have servers of their own. Which project is meant is not known here. */
-function reportProjects(document: object, { warnings }: MCPConfigFile): void {
-  const projects = getOwn(document, "projects");
-  for (const [folder, project] of Object.entries(isObject(projects) ? projects : {})) {
-    const servers = getOwn(project, "mcpServers");
-    for (const server of Object.keys(isObject(servers) ? servers : {})) {
-      const where = `projects[${quote(folder)}].mcpServers.${server}`;
-      warnings.push({ server, where, reason: 'servers of single projects are not read. Copy it to "mcpServers".' });
-    }
+  const { config, problems, unused } = readEntry(entry, syntax, context);
+  const [problem] = problems;
+  if (problem !== undefined) return skip(problem.message, problem.path);
+  if (config.command !== undefined) config.cwd = resolve(context.folder, config.cwd ?? ".");
+  content.servers[server] = config;
+  for (const { field, reason } of unused) {
+    content.warnings.push({ server, where: formatPath([...path, field]), reason });
+    content.unused[server] ??= record();
+    content.unused[server][field] = entry[field];
   }
 }
 
 /** In Gemini CLI, `mcp.allowed` and `mcp.excluded` list servers. */
-function readServerLists(document: object): (server: string) => boolean {
-  const allowed = getOwn(getOwn(document, "mcp"), "allowed");
-  const excluded = getOwn(getOwn(document, "mcp"), "excluded");
-  return (server) =>
-    (!Array.isArray(allowed) || allowed.includes(server)) && !(Array.isArray(excluded) && excluded.includes(server));
+function isAllowed(document: unknown, server: string): boolean {
+  const allowed = read(document, ["mcp", "allowed"]);
+  const excluded = read(document, ["mcp", "excluded"]);
+  if (Array.isArray(excluded) && excluded.includes(server)) return false;
+  return !Array.isArray(allowed) || allowed.includes(server);
 }
 
-function parse(text: string, isTOML: boolean): object {
-  const document = isTOML ? parseTOMLText(text) : parseJSONText(text).value;
-  if (!isObject(document)) throw invalid("it must be an object");
-  return document;
+/** In `~/.claude.json`, projects have servers of their own. Which project is meant is not known here. */
+function listProjectServers(document: unknown): MCPConfigNotice[] {
+  const reason = 'servers of single projects are not read. Copy it to "mcpServers".';
+  return Object.entries(getOwn(document, "projects") ?? {}).flatMap(([folder, project]) =>
+    Object.keys(getOwn(project, "mcpServers") ?? {}).map((server) => ({
+      server,
+      where: formatPath(["projects", folder, "mcpServers", server]),
+      reason,
+    })),
+  );
 }
 
-function readInputs(document: object): MCPConfigInput[] {
-  const listed = getOwn(document, "inputs") ?? getOwn(getOwn(document, "mcp"), "inputs");
-  if (!Array.isArray(listed)) return [];
-  return listed.filter(isObject).flatMap((input) => {
-    const { id, description, password, default: preset, options } = input;
-    if (typeof id !== "string") return [];
+function readInputs(document: unknown): MCPConfigInput[] {
+  const listed = getOwn(document, "inputs") ?? read(document, ["mcp", "inputs"]);
+  return (Array.isArray(listed) ? listed : []).flatMap((input: unknown) => {
+    const [id, description, preset] = ["id", "description", "default"].map((key) => toText(getOwn(input, key)));
+    const options = getOwn(input, "options");
+    if (id === undefined) return [];
     return [
       {
         id,
-        ...(typeof description === "string" && { description }),
-        password: password === true,
-        ...(typeof preset === "string" && { default: preset }),
-        ...(Array.isArray(options) && { options: options.flatMap(optionOf) }),
+        password: getOwn(input, "password") === true,
+        ...(description !== undefined && { description }),
+        ...(preset !== undefined && { default: preset }),
+        ...(Array.isArray(options) && { options: options.flatMap((it) => toText(getOwn(it, "value") ?? it) ?? []) }),
       },
     ];
   });
 }
 
-function optionOf(option: unknown): string[] {
-  const value = isObject(option) ? option["value"] : option;
-  return typeof value === "string" ? [value] : [];
+function toText(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
-/** Returns the values of inputs that the environment or the file itself provides. */
-function valuesOf(inputs: readonly MCPConfigInput[], { env = process.env }: MCPVariables): Record<string, string> {
-  const values = inputs.map(({ id, default: preset }) => [id, env[inputVariable(id)] ?? preset] as const);
-  return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
+function read(document: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, key) => getOwn(value, key), document);
 }
 
 /** Returns a record in which `__proto__` is an ordinary key. */
 function record<T>(): Record<string, T> {
   return Object.create(null);
-}
-
-function invalid(problem: string): CallError {
-  return new CallError("VALIDATION_ERROR", `The MCP configuration cannot be read: ${problem}.`, undefined, {
-    mayHaveRun: false,
-  });
 }

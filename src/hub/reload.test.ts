@@ -2,14 +2,15 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createToken } from "../auth/index.ts";
+import { connect } from "../client/index.ts";
 import { deferred } from "../internal/testing.ts";
-import { isCallError } from "../operation/index.ts";
+import { type CallError, isCallError } from "../operation/index.ts";
 import type { HubConfig } from "./config.ts";
 import type { Hub } from "./hub.ts";
 import { callAs, idsOf, setUpHubs, shopOperation } from "./testing.ts";
 
 const tests = setUpHubs();
-const { start, serve, writeModule } = tests;
+const { start, serve, writeModule, closeLater } = tests;
 
 /** An operation that runs until it is released. */
 function createHeld(name: string) {
@@ -147,6 +148,20 @@ describe("a reload", () => {
     expect(hub.sources()).toMatchObject([{ name: "tasks", status: "ready", since }]);
   });
 
+  test("adds sources that the operator may call, also over an open WebSocket", async () => {
+    await writeModule("list", "() => 1");
+    const serve = { port: 0, mcp: false };
+    const hub = await start({ serve });
+    const client = connect(`${hub.url!.replace("http", "ws")}/calls`, { token: hub.token! });
+    closeLater(client);
+    const call = async (namespace: string, name: string) => client[namespace]![name]!({});
+    expect(await call("hub", "sources")).toEqual([]);
+
+    await hub.reload({ serve, sources: { tasks: { modules: "operations" } } });
+
+    await expect.poll(() => call("tasks", "list").catch((error: CallError) => error.code)).toBe(1);
+  });
+
   test("reads the file of the hub again", async () => {
     await writeModule("list", "() => 1");
     const file = join(tests.folder, "operations.config.json");
@@ -156,6 +171,43 @@ describe("a reload", () => {
 
     expect(await hub.reload()).toEqual({ added: ["tasks"], restarted: [], removed: [] });
     expect(idsOf(hub)).toEqual(["tasks.list"]);
+  });
+
+  test("reads no file again that beforeReload refuses", async () => {
+    await writeModule("list", "() => 1");
+    const { url } = await serve([shopOperation("stock", () => 7)]);
+    const file = join(tests.folder, "operations.config.json");
+    let isAllowed = false;
+    let onRefused = () => {};
+    const beforeReload = async () => {
+      if (isAllowed) return;
+      onRefused();
+      throw new Error("It is not trusted.");
+    };
+    const sources = { mine: { mcpConfig: { file: "mcp.json" } } };
+    const hub = await start({ sources }, { file, beforeReload });
+    const added = { ...sources, tasks: { modules: "operations" } };
+    await writeFile(file, JSON.stringify({ sources: added }));
+    await expect(hub.reload()).rejects.toThrow("It is not trusted.");
+
+    const refused = deferred();
+    onRefused = refused.resolve;
+    await writeFile(join(tests.folder, "mcp.json"), JSON.stringify({ mcpServers: { shop: { url: `${url}/mcp` } } }));
+    await refused.promise;
+    expect(idsOf(hub)).toEqual([]);
+
+    isAllowed = true;
+    await expect.poll(() => idsOf(hub)).toEqual(["shop.shop_stock"]);
+    expect(await hub.reload()).toEqual({ added: ["tasks"], restarted: [], removed: [] });
+  });
+
+  test("keeps listening as the program that started the hub has asked for", async () => {
+    const file = join(tests.folder, "operations.config.json");
+    await writeFile(file, JSON.stringify({ serve: { port: 4000 } }));
+    const hub = await start({}, { file, listen: { port: 0 } });
+
+    expect(await hub.reload()).toEqual({ added: [], restarted: [], removed: [] });
+    expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
   });
 
   test("runs after earlier ones", async () => {
@@ -183,16 +235,20 @@ describe("a reload", () => {
 
 describe("an invalid configuration changes nothing", () => {
   async function expectUnchanged(hub: Hub, reloading: Promise<unknown>): Promise<void> {
-    const before = [hub.sources(), idsOf(hub), hub.registry.getHandler("tasks.list")];
+    const state = () => [hub.sources(), idsOf(hub), hub.registry.getHandler("tasks.list"), hub.token];
+    const before = state();
     await expect(reloading).rejects.toBeInstanceOf(Error);
-    expect([hub.sources(), idsOf(hub), hub.registry.getHandler("tasks.list")]).toEqual(before);
+    expect(state()).toEqual(before);
   }
 
+  const ada = { hash: createToken().hash, identity: { id: "ada", scopes: [] } };
   test.each<[string, HubConfig]>([
     ["a source called hub", { sources: { hub: { modules: "x" } } }],
     ["a bus without trust", { sources: { fleet: { nats: { servers: "127.0.0.1:1" } } } }],
     ["other settings of serve", { serve: { port: 0 } }],
     ["a console", { serve: { console: true } }],
+    ["a token twice", { access: { tokens: [ada, ada] } }],
+    ["a history file that cannot be used", { history: { file: "." }, access: { tokens: [ada] } }],
     ["an invalid token", { access: { tokens: [{ hash: "sha256:0", identity: { id: "a", scopes: [] } }] } }],
   ])("with %s", async (_title, config) => {
     await writeModule("list", "() => 1");

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { type AccessControl, defineOperation, type IOperationDefinition, Type } from "../operation/index.ts";
-import { OperationRegistry } from "../registry/index.ts";
+import { followWith, OperationRegistry } from "../registry/index.ts";
 import type { HubRule, SourceOptions } from "./config.ts";
-import { applyRules } from "./rules.ts";
+import { compileRules } from "./rules.ts";
 
 function operation(name: string, init: { type?: "query" | "mutation"; requiredScopes?: string[] } = {}) {
   const { type = "mutation", requiredScopes = [] } = init;
@@ -34,13 +34,24 @@ function createSource(operations: IOperationDefinition[], replacesAccess = false
 /** Follows a source and returns a function that returns the access rules of the registered operations by id. */
 async function follow({ source }: { source: OperationSource }, rules: readonly HubRule[], options: SourceOptions = {}) {
   const registry = new OperationRegistry({ log: false });
-  const ruled = applyRules(source, rules, { name: "files", ...options });
-  await registry.follow(ruled.source, ruled.options);
+  let restrict = compileRules(rules);
+  const following = await followWith(
+    registry,
+    source,
+    { accessControl: { requiredScopes: ["files"] }, ...options },
+    {
+      restrict: (spec, ids) => restrict(spec, ids),
+    },
+  );
+  const setRules = (changed: readonly HubRule[]) => {
+    restrict = compileRules(changed);
+    following.refresh();
+  };
   const access = (): Record<string, AccessControl> =>
     Object.fromEntries(
       registry.getAllSpecs().map(({ namespace, name, accessControl }) => [`${namespace}.${name}`, accessControl]),
     );
-  return { registry, access, setRules: ruled.setRules };
+  return { registry, access, setRules };
 }
 
 test.each([true, false])("operations require the scope of their source (replacesAccess: %s)", async (replaces) => {
@@ -112,7 +123,7 @@ test.each(["fs.delete", "fs.tidy", "disk.delete", "disk.tidy"])(
     const denied = await follow(createSource([operation("delete")]), [{ match, deny: true }], options);
     expect(denied.access()).toEqual({});
     const tightened = await follow(createSource([operation("delete")]), [{ match, requiredScopes: ["x"] }], options);
-    expect(tightened.access()).toEqual({ "disk.tidy": { requiredScopes: ["x", "files"] } });
+    expect(tightened.access()).toEqual({ "disk.tidy": { requiredScopes: ["files", "x"] } });
   },
 );
 
@@ -126,7 +137,7 @@ test("operations that the source adds or changes later are restricted as well", 
   const { access } = await follow({ source }, rules);
   change({ added: [operation("delete"), operation("move", { type: "query" })] });
   expect(access()).toEqual({
-    "fs.list": { requiredScopes: ["x", "files"] },
+    "fs.list": { requiredScopes: ["files", "x"] },
     "fs.move": { requiredScopes: ["files"] },
   });
   change({ changed: [operation("move"), operation("list", { type: "query" })] });

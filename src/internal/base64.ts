@@ -1,3 +1,6 @@
+/** Bytes of an `ArrayBuffer`. `Uint8Array` has no type parameter before TypeScript 5.7, which must read declarations too. */
+export type Bytes = ReturnType<typeof Uint8Array.from>;
+
 /** Encodes bytes as base64. Uses `Buffer` in Node. */
 export function toBase64(bytes: Uint8Array): string {
   if (typeof Buffer === "function") {
@@ -20,7 +23,7 @@ export function toBase64URL(bytes: Uint8Array): string {
  * Decodes a base64 or base64url string with padding into a new buffer. Returns `undefined` for any other string, also for
  * one with white space. Use it for large strings that this package encoded.
  */
-export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+export function fromBase64(text: string): Bytes | undefined {
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   const length = (text.length / 4) * 3 - padding;
@@ -34,7 +37,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 /** Decodes a base64 or base64url string, with or without padding and white space; `undefined` for any other string. */
-export function fromLooseBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+export function fromLooseBase64(text: string): Bytes | undefined {
   let binary: string;
   try {
     binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));

@@ -1,4 +1,4 @@
-import { isNestedDeeper } from "./body.ts";
+import { isNestedDeeper } from "./json-depth.ts";
 
 /**
  * Numbers of foreign JSON that a double cannot represent: integers beyond 2^53 and numbers that overflow. `JSON.parse` rounds

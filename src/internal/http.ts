@@ -44,6 +44,22 @@ export function parseOrigin(origin: string): URL | undefined {
   return isBare && (protocol === "http:" || protocol === "https:") ? url : undefined;
 }
 
+/**
+ * Returns a header from the alternating names and values of Node, as `Headers` does: names are case-insensitive, and
+ * repeated headers are joined. Of some of them, the `headers` of Node have only the first.
+ */
+export function readRawHeader(rawHeaders: readonly string[], wanted: string): string | null {
+  const name = wanted.toLowerCase();
+  let found: string | null = null;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const sent = rawHeaders[index]!;
+    if (sent.length !== name.length || (sent !== name && sent.toLowerCase() !== name)) continue;
+    const value = rawHeaders[index + 1]!.trim();
+    found = found === null ? value : found + (name === "cookie" ? "; " : ", ") + value;
+  }
+  return found;
+}
+
 /** Returns the last element of a header with a list: the one that the nearest proxy added. */
 export function lastListItem(value: string | null): string | undefined {
   return value?.slice(value.lastIndexOf(",") + 1).trim() || undefined;

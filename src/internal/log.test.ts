@@ -82,6 +82,17 @@ test("the same key warns once", async () => {
   expect(records.map(({ properties }) => properties)).toEqual([{ id: "task.create" }, { id: "task.create" }]);
 });
 
+test("a log that is configured later receives the same warning once", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const warnOnce = createWarnOnce(logger("registry"));
+
+  warnOnce("key", "drift");
+  const records = await record();
+  for (let count = 0; count < 3; count++) warnOnce("key", "drift");
+
+  expect([vi.mocked(console.warn).mock.calls.length, records.length]).toEqual([1, 1]);
+});
+
 test("the oldest keys are removed when there are too many", async () => {
   const records = await record();
   const warnOnce = createWarnOnce(logger("registry"), 2);
@@ -91,7 +102,9 @@ test("the oldest keys are removed when there are too many", async () => {
   expect(records.map(({ message }) => message[0])).toEqual(["a", "b", "c", "a"]);
 });
 
-test("the console receives a limited number of lines, and the last one explains that", () => {
+test("the console receives a limited number of lines, and the last one explains that", async () => {
+  vi.resetModules(); // The lines of a process are counted. Other tests must not run out of them.
+  const { logger, warnVisibly } = await import("./log.ts");
   const lines: string[] = [];
   vi.spyOn(console, "warn").mockImplementation((line) => void lines.push(line));
 

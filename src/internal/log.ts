@@ -60,12 +60,14 @@ function writeLine(line: string): void {
 export type WarnOnce = (key: string, message: string, properties?: Record<string, unknown>) => void;
 
 /**
- * Creates a function that warns once per key, like {@link warnVisibly}. It remembers the last `memory` keys, so that
- * foreign keys cannot fill the memory. A key that is used again after many others logs another warning.
+ * Creates a function that warns once per key, like {@link warnVisibly}, and once more if the application configures LogTape
+ * later. It remembers the last `memory` keys, so that foreign keys cannot fill the memory. A key that is used again after
+ * many others logs another warning.
  */
 export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
   const known = new BoundedSet<string>(memory);
-  return (key, message, properties = {}) => {
+  return (name, message, properties = {}) => {
+    const key = getConfig() === null ? name : `log ${name}`;
     if (known.has(key)) return;
     known.add(key);
     warnVisibly(log, [{ message, properties }]);

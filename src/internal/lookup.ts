@@ -24,10 +24,16 @@ const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 /** Maximum number of names that are listed when an object is inspected. */
 const maxInspectedNames = 20;
 
+/** Formats a value, as `util.inspect` does. */
+type Format = (value: unknown, options: object) => string;
+
 /** Sets the output of `console.log` and `util.inspect` of Node for an object, or for all objects of a prototype. */
-export function setInspection<T extends object>(target: T, inspect: (object: T) => string): void {
-  const value = function (this: T): string {
-    return inspect(this);
+export function setInspection<T extends object>(
+  target: T,
+  inspect: (object: T, options: object, format: Format) => string,
+): void {
+  const value = function (this: T, _depth: number, options: object, format: Format): string {
+    return inspect(this, options, format);
   };
   Object.defineProperty(target, inspectCustom, { value, configurable: true });
 }

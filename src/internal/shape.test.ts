@@ -56,7 +56,7 @@ describe("findProblems", () => {
 
     expect(findProblems(fields, invalid)).toEqual([
       { path: "/id", message: "must be a string" },
-      { path: "/state", message: 'must be "open" or "done"' },
+      { path: "/state", message: 'is missing and must be "open" or "done"' },
       { path: "/parts/0/size", message: "must be a number" },
       { path: "/parts/1", message: "must be a part" },
       { path: "/tags", message: "must be a list of strings" },

@@ -164,7 +164,8 @@ function addFieldProblems(problems: ShapeProblem[], field: Field, value: unknown
       addFieldProblems(problems, field.item, item, `${parent}/${key}`, String(index));
     }
   } else if (!field.isValid(value)) {
-    problems.push({ path: `${parent}/${key}`, message: describe(field) });
+    const message = `${value === undefined ? "is missing and " : ""}${describe(field)}`;
+    problems.push({ path: `${parent}/${key}`, message });
   } else if (field.kind === "object") {
     addProblems(problems, field.shape, value as JSONObject, `${parent}/${key}`);
   }

@@ -106,7 +106,7 @@ class LossFinder {
     if (isWireValue(object)) throw this.#fail(describeData(object));
     const form = readJSONForm(object);
     if (form !== undefined) return this.check(form[0]);
-    if (hidesState(object)) throw this.#fail(`JSON does not have a ${classNameOf(object)}`);
+    if (hidesState(object)) throw this.#fail(`JSON does not have ${describeClass(object)}`);
     for (const [key, value] of Object.entries(object)) if (value !== undefined) this.#checkPart(key, value);
   }
 
@@ -124,5 +124,10 @@ class LossFinder {
 function describeData(object: object): string {
   const isBinary = object instanceof ArrayBuffer || ArrayBuffer.isView(object);
   if (isBinary) return "JSON does not have bytes; use base64";
-  return `JSON does not have a ${classNameOf(object)}; use an object or an array`;
+  return `JSON does not have ${describeClass(object)}; use an object or an array`;
+}
+
+function describeClass(object: object): string {
+  const name = classNameOf(object);
+  return `${/^[AEIOU]/.test(name) ? "an" : "a"} ${name}`;
 }

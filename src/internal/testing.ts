@@ -1,15 +1,18 @@
 /** Test helpers for all folders, independent of operations. */
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** `TIME_SCALE=4` multiplies all timeouts by four, for a busy machine. */
-const timeScale = Number(process.env["TIME_SCALE"] ?? "1");
-
-/** Timeout of a test or hook, in ms. A test that needs more sets its own timeout with the reason. */
-export const testTimeoutMs = timeScale * 30_000;
+/** Timeout of a test or hook, in ms. It ends tests that hang, so it is far above what a test takes on a busy machine. */
+export const testTimeoutMs = 240_000;
 
 /** Maximum time that a test waits for a condition, in ms. Shorter than the test timeout, so that the condition is reported. */
-export const waitTimeoutMs = timeScale * 20_000;
+export const waitTimeoutMs = 60_000;
+
+/** Returns the number of generated cases of a property: four times as many in `npm run test:random`, which tries new ones. */
+export function countCases(count: number): number {
+  return process.env["FC_SEED"] === "random" ? 4 * count : count;
+}
 
 /** A promise and the functions that settle it. */
 export function deferred<T = void>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
@@ -50,14 +53,25 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
 const ports = { first: 10_240, perProcess: 16, processes: 1_400 };
 let tried = 0;
 
-/** Returns a free port that the system does not assign while its server is stopped. */
+/** Returns a free port that neither the system nor another process of the tests assigns while its server is stopped. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const place = (process.pid + Math.floor(tried / ports.perProcess)) % ports.processes;
     const port = ports.first + place * ports.perProcess + (tried % ports.perProcess);
     tried += 1;
-    if (await isFree(port)) return port;
+    if ((await reserve(port)) && (await isFree(port))) return port;
   }
+}
+
+/** Reserves a port until this process ends. The process that has the UDP port of the same number may use it. */
+async function reserve(port: number): Promise<boolean> {
+  const socket = createSocket("udp4");
+  const isReserved = await new Promise<boolean>((resolve) => {
+    socket.once("listening", () => resolve(true)).once("error", () => resolve(false));
+    socket.bind({ port, address: "127.0.0.1", exclusive: true });
+  });
+  if (isReserved) socket.unref(); // A reservation must not keep the process alive.
+  return isReserved;
 }
 
 async function isFree(port: number): Promise<boolean> {

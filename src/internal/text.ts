@@ -16,6 +16,14 @@ export function quote(text: string, limit = 120): string {
   return shown === text ? escaped : `${escaped.slice(0, -1)}…"`;
 }
 
+/** Describes a foreign value for a message: short, on one line, and without the contents of an object. */
+export function describeValue(value: unknown): string {
+  if (typeof value === "string") return quote(value, 100);
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
+}
+
 function cut(text: string, length: number): string {
   const last = text.charCodeAt(length - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);

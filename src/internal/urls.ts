@@ -43,6 +43,15 @@ export function isConfidentialURL({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname));
 }
 
+/** Decodes a part of a URL. Returns `undefined` if it is not valid percent-encoded UTF-8. */
+export function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Removes slashes from the end. A pattern such as `/\/+$/` takes quadratic time on a string with many of them inside. */
 export function withoutTrailingSlashes(text: string): string {
   let end = text.length;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toQueryStems, toStems } from "./words.ts";
+import { toQueryTerms, toStems, toTellingStems } from "./words.ts";
 
 test.each([
   ["issue", "issues"],
@@ -39,10 +39,32 @@ test("the words of a URL are ignored", () => {
   expect(toStems("see [docs](https://docs.example.com/rest/issues) for more")).toEqual(["see", "doc", "for", "mor"]);
 });
 
-test("a query keeps each word once and drops common words, unless it has no others", () => {
-  expect(toQueryStems("the files of a file")).toEqual(["fil"]);
-  expect(toQueryStems("who is it")).toEqual(["who", "is", "it"]);
-  expect(toQueryStems("?!")).toEqual([]);
+test("telling words occur once, and common words only where there are no others", () => {
+  expect(toTellingStems("the files of a file")).toEqual(["fil"]);
+  expect(toTellingStems("who is it")).toEqual(["who", "is", "it"]);
+  expect(toTellingStems("?!")).toEqual([]);
+});
+
+test("a word of a query has synonyms, also those of other groups", () => {
+  const [make] = toQueryTerms("making");
+
+  expect(make).toEqual({
+    stem: "mak",
+    synonyms: toStems("update edit change modify set create add new insert"),
+    related: [],
+  });
+});
+
+test.each([
+  ["close an issue", true],
+  ["close issues", false],
+  ["delete an issue", false],
+  ["the close of an issue", false],
+  ["close it", false],
+])("the first word of %j may be a change: %s", (query, expected) => {
+  const related = toQueryTerms(query).map((term) => term.related);
+
+  expect(related.flat()).toEqual(expected ? toStems("update edit change modify set make") : []);
 });
 
 test("a very long word takes linear time", () => {

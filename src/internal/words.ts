@@ -1,10 +1,23 @@
-/** Common words, which are matched only when a query has no other words. */
+/** Common words, which count only in a string without other words. */
 const stopWords: ReadonlySet<string> = new Set(
   (
-    "a all an and any are as at be by can do does for from has have how i in into is it its me my of on one or our " +
+    "a all am an and any are as at be by can do does for from has have how i in into is it its me my of on one or our " +
     "someone something that the their them these this those to us want was we what when where which who with you your"
   ).split(" "),
 );
+
+const changes = "update edit change modify set make";
+/** Words that mean the same in the names of most operations. A word may be in several groups. */
+const synonymGroups = [
+  changes,
+  "create add new insert make",
+  "delete remove destroy",
+  "get list show fetch read view",
+  "search find query",
+  "me my i our current authenticated self own",
+  "user who someone person people",
+].map((group) => group.split(" ").map(stemOf));
+const changeStems = changes.split(" ").map(stemOf);
 
 /** Matches URLs, whose words do not describe an operation. */
 const urlPattern = /\bhttps?:\/\/[^\s)>\]]+/giu;
@@ -19,11 +32,33 @@ export function toStems(text: string): string[] {
   return toWords(text).map(stemOf);
 }
 
-/** Returns the distinct stems of a query, without words such as "the", unless it has no other words. */
-export function toQueryStems(query: string): string[] {
-  const words = toWords(query);
+/** Returns the distinct stems of a string, without words such as "the", unless it has no other words. */
+export function toTellingStems(text: string): string[] {
+  const words = toWords(text);
   const telling = words.filter((word) => !stopWords.has(word));
   return [...new Set((telling.length > 0 ? telling : words).map(stemOf))];
+}
+
+/** A word of a query. */
+export interface QueryTerm {
+  readonly stem: string;
+  /** Stems of words that mean the same. */
+  readonly synonyms: readonly string[];
+  /** Stems of words that may mean the same. */
+  readonly related: readonly string[];
+}
+
+/** Returns the words of a query: those of {@link toTellingStems}. */
+export function toQueryTerms(query: string): QueryTerm[] {
+  const stems = toTellingStems(query);
+  const [first = "", second = ""] = toWords(query);
+  // In "close an issue" the first word is an action. One that has no operation of its own is often a change.
+  const isAction = stems.length > 1 && !stopWords.has(first) && stopWords.has(second);
+  return stems.map((stem, index) => {
+    const groups = synonymGroups.filter((group) => group.includes(stem));
+    const related = isAction && index === 0 && groups.length === 0 ? changeStems : [];
+    return { stem, synonyms: groups.flat().filter((it) => it !== stem), related };
+  });
 }
 
 function toWords(text: string): string[] {

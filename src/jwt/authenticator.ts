@@ -1,4 +1,4 @@
-import type { JWTVerifyResult } from "jose";
+import type { JWTPayload, JWTVerifyResult } from "jose";
 import { BoundedMap } from "../internal/bounded.ts";
 import {
   type AuthenticatedIdentity,
@@ -9,7 +9,7 @@ import {
   resolveDuration,
 } from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
-import { callTokenType, copyIdentity, type JWTBinding, maxTokenLength, toCallClaims, toIdentity } from "./claims.ts";
+import { callTokenType, type JWTBinding, maxTokenLength, readIdentity, toCallClaims } from "./claims.ts";
 import { createVerify, type KeySource, loadJose } from "./keys.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
 
@@ -36,15 +36,24 @@ export interface JWTAuthenticatorOptions extends KeySource {
 }
 
 /**
- * Verifies the token of a call and returns its identity. Pass it as `authenticate` to `buildCallHandler`, or with
- * `bind: "identity"` to the WebSocket server. The `exp` of the token becomes `expiresAt` of the identity: subscriptions and
- * connections end then.
+ * Verifies the token of a call and returns its identity. Pass it as `authenticate` to `buildCallHandler`. The `exp` of the
+ * token becomes `expiresAt` of the identity: subscriptions and connections end then.
  */
 export type JWTAuthenticator = (
   token: string | undefined,
   claim?: unknown,
   request?: Readonly<CallRequested>,
 ) => Promise<AuthenticatedIdentity | undefined>;
+
+/** A token whose signature and claims are valid. */
+interface CheckedToken {
+  readonly payload: JWTPayload;
+  readonly identity: Identity;
+  /** When it expires, in ms since the epoch. */
+  readonly expiresAt: number;
+  /** Until when it is accepted, because clocks differ. */
+  readonly lasts: number;
+}
 
 /** Maximum number of verified tokens that are cached, so that the next call needs no verification. */
 const maxKept = 1_000;
@@ -74,21 +83,22 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   });
 
   /** Checks everything that does not depend on the call. */
-  const check = async (token: string, maxLifetime: number) => {
+  const check = async (token: string, maxLifetime: number): Promise<CheckedToken> => {
     if (token.length > maxTokenLength) throw new Refusal(`the token has more than ${maxTokenLength} characters`);
     const { payload, protectedHeader } = await verify(token);
     const expiresAt = payload.exp! * 1_000;
     const lasts = expiresAt + clockTolerance;
     if (!(lasts <= Date.now() + maxLifetime + 2 * clockTolerance)) throw tooLongLived(maxLifetime);
     assertType(protectedHeader, bind);
-    return { payload, identity: toIdentity(payload), expiresAt, lasts };
+    return { payload, identity: readIdentity(payload), expiresAt, lasts };
   };
 
   const checkForCall = async (token: string, request: Readonly<CallRequested> | undefined) => {
     if (request === undefined)
       throw new Refusal('a token for one call cannot open a connection; set bind to "identity" at both peers');
     const maxLifetime = givenLifetime ?? (request.credit === undefined ? maxCallLifetime : maxIdentityLifetime);
-    const { payload, identity, expiresAt, lasts } = await check(token, maxLifetime);
+    const checked = await check(token, maxLifetime);
+    const { payload, lasts } = checked;
     const { jti, op, digest } = await toCallClaims(request);
     if (payload.jti !== jti || payload["op"] !== op || payload["digest"] !== digest) {
       throw new Refusal("the token was created for another call; sign every call separately");
@@ -96,7 +106,7 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
     if ((await takeOnce(jti, lasts)) !== true) {
       throw new Refusal("the token was used before; sign every call separately", { mayHaveRun: true });
     }
-    return withExpiry(identity, expiresAt, lasts);
+    return withExpiry(checked);
   };
 
   const checkKept = keepIdentities((token) => check(token, givenLifetime ?? maxIdentityLifetime));
@@ -112,24 +122,20 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
 }
 
 /** Caches the identities of verified tokens for a limited time. */
-function keepIdentities(
-  check: (token: string) => Promise<{ identity: Identity; expiresAt: number; lasts: number }>,
-): (token: string) => Promise<AuthenticatedIdentity> {
-  const kept = new BoundedMap<string, { identity: Identity; expiresAt: number; lasts: number; until: number }>(maxKept);
-  return async (token) => {
+function keepIdentities(check: (token: string) => Promise<CheckedToken>) {
+  const kept = new BoundedMap<string, CheckedToken & { until: number }>(maxKept);
+  return async (token: string): Promise<AuthenticatedIdentity> => {
     const known = kept.get(token);
-    if (known !== undefined && Date.now() < known.until) {
-      return withExpiry(copyIdentity(known.identity), known.expiresAt, known.lasts);
-    }
+    if (known !== undefined && Date.now() < known.until) return withExpiry(known);
     kept.delete(token);
-    const { identity, expiresAt, lasts } = await check(token);
-    kept.set(token, { identity, expiresAt, lasts, until: Math.min(lasts, Date.now() + maxKeptMs) });
-    return withExpiry(copyIdentity(identity), expiresAt, lasts);
+    const checked = await check(token);
+    kept.set(token, { ...checked, until: Math.min(checked.lasts, Date.now() + maxKeptMs) });
+    return withExpiry(checked);
   };
 }
 
 /** Adds the expiry. A token that is accepted after its `exp`, because clocks differ, is valid for as long as it is accepted. */
-function withExpiry(identity: Identity, expiresAt: number, lasts: number): AuthenticatedIdentity {
+function withExpiry({ identity, expiresAt, lasts }: CheckedToken): AuthenticatedIdentity {
   return { ...identity, expiresAt: Date.now() < expiresAt ? expiresAt : lasts };
 }
 
@@ -150,11 +156,16 @@ function tooLongLived(maxLifetime: number): Refusal {
   );
 }
 
-function toDenial(error: unknown, operationId = "this service"): unknown {
+function toDenial(error: unknown, operationId: string | undefined): unknown {
   const refusal = toRefusal(error);
   if (refusal !== undefined) {
-    const { code, message, details } = accessDenied(operationId, refusal.message);
-    return new CallError(code, message, details, { mayHaveRun: refusal.mayHaveRun });
+    const { mayHaveRun, message: reason } = refusal;
+    // A token that opens a connection, or one of a request to a server, is verified before the operation is known.
+    if (operationId === undefined) {
+      return new CallError("ACCESS_DENIED", `The token is not accepted: ${reason}.`, { reason }, { mayHaveRun });
+    }
+    const { code, message, details } = accessDenied(operationId, reason);
+    return new CallError(code, message, details, { mayHaveRun });
   }
   if (isCallError(error)) return error;
   const message = "The token could not be verified: its keys could not be fetched, or takeOnce failed.";

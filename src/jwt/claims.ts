@@ -1,7 +1,7 @@
 import type { JWTPayload } from "jose";
 import { toBase64URL } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
-import { CallError, type Identity } from "../operation/index.ts";
+import { CallError, type Identity, toIdentity } from "../operation/index.ts";
 import { decode, encode } from "../transport/codec/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { Refusal } from "./refusal.ts";
@@ -10,76 +10,52 @@ import { Refusal } from "./refusal.ts";
 export const maxTokenLength = 16_384;
 
 /** Returns the claims of an identity. Throws `VALIDATION_ERROR` when the identity is malformed. */
-export function fromIdentity(identity: Identity): { sub: string; scopes: string[]; resources?: Identity["resources"] } {
-  const { id: sub, scopes, resources } = identity;
-  if (typeof sub !== "string" || sub === "" || !isStringList(scopes))
-    throw invalidIdentity("an id and a list of scopes");
-  if (resources === undefined) return { sub, scopes };
-  if (!areResources(resources)) throw invalidIdentity('resources from "type:id" to lists of actions');
-  return { sub, scopes, resources };
+export function fromIdentity({ id: sub, scopes, resources }: Identity): Omit<Identity, "id"> & { sub: string } {
+  if (isText(sub) && isStringList(scopes) && areResources(resources)) {
+    return { sub, scopes, ...(resources !== undefined && { resources }) };
+  }
+  const message =
+    'The identity cannot be signed: it must have an id, a list of scopes, and resources from "type:id" to lists of actions.';
+  throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }
 
-/** Reads the identity from claims with a valid signature. Throws a {@link Refusal}. */
-export function toIdentity(claims: JWTPayload): Identity {
-  const { sub, resources } = claims;
-  if (typeof sub !== "string" || sub === "") throw new Refusal("the token has no subject; set sub");
-  const identity: Identity = { id: sub, scopes: readScopes(claims) };
-  if (resources === undefined) return identity;
+/** Reads the identity from claims with a valid signature. It cannot be changed. Throws a {@link Refusal}. */
+export function readIdentity(claims: JWTPayload): Identity {
+  const { sub: id, resources } = claims;
+  const scopes = readScopes(claims);
+  if (!isText(id)) throw new Refusal("the token has no subject; set sub");
+  if (!isStringList(scopes)) {
+    throw new Refusal("the scopes of the token are malformed; set scopes to a list of strings, or scope to a string");
+  }
   if (!areResources(resources)) {
     throw new Refusal('the resources of the token are malformed; set them to lists of actions by "type:id"');
   }
-  identity.resources = copyResources(resources);
-  return identity;
-}
-
-/** Returns a copy that the receiver may change. */
-export function copyIdentity({ id, scopes, resources }: Identity): Identity {
-  const copy: Identity = { id, scopes: [...scopes] };
-  if (resources !== undefined) copy.resources = copyResources(resources);
-  return copy;
+  return toIdentity({ id, scopes, resources })!;
 }
 
 /**
  * Reads `scopes`, a list; or `scope` of OAuth (RFC 8693, section 4.2), a string with spaces between; or `scp`, either of
  * them, as some identity providers name it.
  */
-function readScopes({ scopes, scope, scp }: JWTPayload): string[] {
-  if (scopes !== undefined) return copyScopes(scopes);
-  if (scope !== undefined) return splitScopes(scope);
-  if (scp === undefined) return [];
-  return typeof scp === "string" ? splitScopes(scp) : copyScopes(scp);
+function readScopes({ scopes, scope, scp }: JWTPayload): unknown {
+  if (scopes !== undefined) return scopes;
+  const given = scope === undefined ? scp : scope;
+  if (typeof given === "string") return given.split(" ").filter(isText);
+  if (given === undefined) return [];
+  return scope === undefined ? scp : undefined;
 }
 
-function copyScopes(scopes: unknown): string[] {
-  if (!isStringList(scopes)) throw malformedScopes();
-  return [...scopes];
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
-function splitScopes(scope: unknown): string[] {
-  if (typeof scope !== "string") throw malformedScopes();
-  return scope.split(" ").filter((part) => part !== "");
-}
-
-function malformedScopes(): Refusal {
-  return new Refusal("the scopes of the token are malformed; set scopes to a list of strings, or scope to a string");
-}
-
-function areResources(value: unknown): value is Record<string, string[]> {
+function areResources(value: unknown): value is Identity["resources"] {
+  if (value === undefined) return true;
   return isObject(value) && !Object.hasOwn(value, "__proto__") && Object.values(value).every(isStringList);
-}
-
-function copyResources(resources: Record<string, string[]>): Record<string, string[]> {
-  return Object.fromEntries(Object.entries(resources).map(([key, actions]) => [key, [...actions]]));
 }
 
 function isStringList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-function invalidIdentity(needed: string): CallError {
-  return new CallError("VALIDATION_ERROR", `The identity cannot be signed: it must have ${needed}.`, undefined, {
-    mayHaveRun: false,
-  });
 }
 
 /**

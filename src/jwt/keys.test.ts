@@ -143,16 +143,18 @@ describe("published keys", () => {
     const body = {
       keys: [
         { ...(await exportJWK(publicKey)), kid: "k1" },
-        { kty: "oct", k: "AAAA", kid: "s1" },
+        { kty: "oct", k: Buffer.from(secret).toString("base64url"), kid: "s1" },
       ],
     };
     const jwks = await publish(() => ({ body }));
     const authenticate = await createJWTAuthenticator({ jwks, audience, bind: "identity" });
 
     expect(await authenticate(await forge(claims, { alg: "RS256", kid: "k1" }, privateKey))).toEqual(proven);
-    await expect(authenticate(await forge(claims, { kid: "s1" }, secret))).rejects.toMatchObject({
-      code: "ACCESS_DENIED",
-    });
+    const trusting = await createJWTAuthenticator({ jwks, audience, bind: "identity", algorithms: ["HS256"] });
+    for (const verify of [authenticate, trusting]) {
+      const published = await forge(claims, { kid: "s1" }, secret);
+      await expect(verify(published)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+    }
     await expect(authenticate(await forge(claims, { alg: "RS256", kid: "k2" }, privateKey))).rejects.toMatchObject({
       code: "ACCESS_DENIED",
     });

@@ -34,7 +34,6 @@ interface UsableKey {
 /** Algorithms of one type of key, the default first. */
 type Family = readonly [string, ...string[]];
 
-/** By default only the first one, as with secrets, so that a key is not used for other algorithms than intended. */
 const rsa: Family = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 const hmac: Family = ["HS256", "HS384", "HS512"];
 
@@ -46,20 +45,22 @@ const curves: ReadonlyMap<unknown, Family> = new Map<string, Family>([
   ["P-521", ["ES512"]],
 ]);
 
-/** All algorithms of public keys. Secrets are never published. */
-const publicAlgorithms: readonly string[] = [...[...curves.values()].flat(), ...rsa];
+/** Prefixes of algorithms with a hash, by the name of the algorithm of a `CryptoKey`. */
+const hashed: ReadonlyMap<string, string> = new Map([
+  ["HMAC", "HS"],
+  ["RSASSA-PKCS1-v1_5", "RS"],
+  ["RSA-PSS", "PS"],
+]);
 
-/** Returns the requested algorithms of a family, or the defaults. Throws a `TypeError` when the key supports none of them. */
-function choose(family: Family, requested: readonly string[] | undefined, defaults: readonly string[] = family) {
-  const chosen = requested === undefined ? [...defaults] : family.filter((alg) => requested.includes(alg));
-  if (chosen.length > 0) return chosen;
-  throw new TypeError(
-    `The key supports ${family.join(", ")}, not ${requested?.join(", ") || "an empty list of algorithms"}.`,
-  );
-}
-
-function defaultsOf(family: Family): readonly string[] {
-  return family === rsa ? [family[0]] : family;
+/** A key that is not bound to an algorithm yet. */
+interface KeyMaterial {
+  readonly family: Family;
+  /** Prepares it for an algorithm of the family. */
+  read(alg: string): CryptoKey | Promise<CryptoKey>;
+  /** The `alg` of a JWK. */
+  readonly own?: string | undefined;
+  /** The `kid` of a JWK. */
+  readonly id?: string | undefined;
 }
 
 /**
@@ -72,22 +73,31 @@ export async function importKeys(
   use: KeyUse,
   algorithms?: readonly string[],
 ): Promise<UsableKey[]> {
+  const { family, read, own, id } = await readKey(jose, key, use);
+  // A secret or an RSA key supports several algorithms, but is only used for the one that was intended.
+  const defaults = family === rsa || family === hmac ? [own ?? family[0]] : family;
+  const wanted = algorithms ?? defaults;
+  const chosen = family.filter((alg) => wanted.includes(alg));
+  if (chosen.length === 0) {
+    throw new TypeError(
+      `The key supports ${family.join(", ")}, not ${wanted.join(", ") || "an empty list of algorithms"}.`,
+    );
+  }
+  return Promise.all(chosen.map(async (alg) => ({ alg, key: await read(alg), id })));
+}
+
+function readKey(jose: JoseModule, key: JWTKey | undefined, use: KeyUse): KeyMaterial | Promise<KeyMaterial> {
   if (key === undefined || key === null || key === "") {
     throw new TypeError("The key is missing. Check that the variable that contains it is set.");
   }
-  if (key instanceof Uint8Array) return importSecret(key, use, algorithms);
-  if (typeof key === "string") return importPEM(jose, key.trim(), use, algorithms);
-  if (isCryptoKey(key)) return importCryptoKey(key, use, algorithms);
-  if (typeof key === "object" && typeof key.kty === "string") return importJWK(jose, key, use, algorithms);
+  if (key instanceof Uint8Array) return readSecret(key, use);
+  if (typeof key === "string") return readPEM(jose, key.trim(), use);
+  if (isCryptoKey(key)) return readCryptoKey(key, use);
+  if (typeof key === "object" && typeof key.kty === "string") return readJWK(jose, key, use);
   throw new TypeError("Unsupported key. Pass secret bytes, a CryptoKey, a JWK or a PEM string.");
 }
 
-async function importPEM(
-  jose: JoseModule,
-  pem: string,
-  use: KeyUse,
-  algorithms: readonly string[] | undefined,
-): Promise<UsableKey[]> {
+async function readPEM(jose: JoseModule, pem: string, use: KeyUse): Promise<KeyMaterial> {
   const label = /^-----BEGIN ([A-Z0-9 ]{1,40})-----/.exec(pem)?.[1];
   if (label === undefined) {
     throw new TypeError("The key is a string but not a PEM. Pass a secret as bytes: new TextEncoder().encode(secret).");
@@ -100,67 +110,37 @@ async function importPEM(
   const read = (alg: string) => (use === "sign" ? jose.importPKCS8(pem, alg) : jose.importSPKI(pem, alg));
   for (const family of [...curves.values(), rsa]) {
     // A PEM contains its type; importing it as another type fails.
-    if ((await read(family[0]).catch(() => undefined)) === undefined) continue;
-    const algs = choose(family, algorithms, defaultsOf(family));
-    return Promise.all(algs.map(async (alg) => ({ alg, key: await read(alg) })));
+    if ((await read(family[0]).catch(() => undefined)) !== undefined) return { family, read };
   }
   throw new TypeError(
     "The PEM does not contain a supported key. Pass an Ed25519, ECDSA (P-256, P-384, P-521) or RSA key.",
   );
 }
 
-async function importJWK(
-  jose: JoseModule,
-  jwk: JWK,
-  use: KeyUse,
-  algorithms: readonly string[] | undefined,
-): Promise<UsableKey[]> {
-  const { kid: id, alg: own } = jwk;
-  if (jwk.kty === "oct") {
-    const bytes = typeof jwk.k === "string" ? jose.base64url.decode(jwk.k) : new Uint8Array();
-    const keys = await importSecret(bytes, use, algorithms ?? (own === undefined ? undefined : [own]));
-    return keys.map((key) => ({ ...key, id }));
+function readJWK(jose: JoseModule, jwk: JWK, use: KeyUse): KeyMaterial {
+  const { kty, k, crv, alg: own, kid: id } = jwk;
+  if (kty === "oct") {
+    const bytes = typeof k === "string" ? jose.base64url.decode(k) : new Uint8Array();
+    return { ...readSecret(bytes, use), own, id };
   }
-  const family = jwk.kty === "RSA" ? rsa : curves.get(jwk.crv);
+  const family = kty === "RSA" ? rsa : curves.get(crv);
   if (family === undefined)
     throw new TypeError("The type of the JWK is not supported. Pass an Ed25519, ECDSA or RSA key.");
   if ((jwk.d !== undefined) !== (use === "sign")) throw invalidKeyUse(use);
-  const defaults = family === rsa && own !== undefined ? choose(rsa, [own]) : defaultsOf(family);
-  return Promise.all(
-    choose(family, algorithms, defaults).map(async (alg) => {
-      const key = (await jose.importJWK({ ...jwk, alg }, alg)) as CryptoKey;
-      return { alg, key, id };
-    }),
-  );
+  const read = async (alg: string) => (await jose.importJWK({ ...jwk, alg }, alg)) as CryptoKey;
+  return { family, read, own, id };
 }
 
-function importCryptoKey(key: CryptoKey, use: KeyUse, algorithms: readonly string[] | undefined): UsableKey[] {
-  const family = familyOf(key);
+function readCryptoKey(key: CryptoKey, use: KeyUse): KeyMaterial {
+  const { name, namedCurve, hash, length } = key.algorithm as Partial<HmacKeyAlgorithm & EcKeyAlgorithm>;
+  const prefix = hashed.get(name!);
+  const family =
+    prefix === undefined ? curves.get(namedCurve ?? name) : ([hash!.name.replace("SHA-", prefix)] as const);
   if (family === undefined)
-    throw new TypeError(
-      `The algorithm ${key.algorithm.name} of the key is not supported. Pass an Ed25519, ECDSA, RSA or HMAC key.`,
-    );
+    throw new TypeError(`The algorithm ${name} of the key is not supported. Pass an Ed25519, ECDSA, RSA or HMAC key.`);
   if (!key.usages.includes(use)) throw invalidKeyUse(use);
-  const { length } = key.algorithm as { length?: number };
-  if (key.type === "secret") assertSecretLength(Number(length) / 8, family[0]);
-  return choose(family, algorithms).map((alg) => ({ alg, key }));
-}
-
-function familyOf({ algorithm }: CryptoKey): Family | undefined {
-  const { name, namedCurve, hash } = algorithm as { name: string; namedCurve?: string; hash?: { name: string } };
-  const size = hash?.name.replace("SHA-", "");
-  switch (name) {
-    case "HMAC":
-      return [`HS${size}`];
-    case "RSASSA-PKCS1-v1_5":
-      return [`RS${size}`];
-    case "RSA-PSS":
-      return [`PS${size}`];
-    case "ECDSA":
-      return curves.get(namedCurve);
-    default:
-      return curves.get(name);
-  }
+  if (key.type === "secret") assertSecretLength(length! / 8, family[0]);
+  return { family, read: () => key };
 }
 
 function isCryptoKey(value: object): value is CryptoKey {
@@ -175,24 +155,19 @@ function invalidKeyUse(use: KeyUse): TypeError {
   );
 }
 
-/** Prepares bytes as a shared secret. Throws a `TypeError` when the secret is too short, or is a serialised key. */
-async function importSecret(
-  bytes: Uint8Array,
-  use: KeyUse,
-  algorithms: readonly string[] | undefined,
-): Promise<UsableKey[]> {
+/** Reads bytes as a shared secret. Throws a `TypeError` if they are a serialised key. */
+function readSecret(bytes: Uint8Array, use: KeyUse): KeyMaterial {
   if (isSerialisedKey(bytes)) {
     throw new TypeError(
       "The bytes are a serialised key, not a secret. Anyone with the public key could sign tokens. Pass a PEM as a string, a JWK as an object.",
     );
   }
-  return Promise.all(
-    choose(hmac, algorithms, [hmac[0]]).map(async (alg) => {
-      assertSecretLength(bytes.length, alg);
-      const algorithm = { name: "HMAC", hash: `SHA-${alg.slice(2)}` };
-      return { alg, key: await crypto.subtle.importKey("raw", new Uint8Array(bytes), algorithm, false, [use]) };
-    }),
-  );
+  const read = (alg: string) => {
+    assertSecretLength(bytes.length, alg);
+    const algorithm = { name: "HMAC", hash: `SHA-${alg.slice(2)}` };
+    return crypto.subtle.importKey("raw", new Uint8Array(bytes), algorithm, false, [use]);
+  };
+  return { family: hmac, read };
 }
 
 /** Returns whether bytes are a PEM, a JWK, an SSH key, or the DER of a SubjectPublicKeyInfo. */
@@ -238,14 +213,9 @@ export async function createVerify(
     const url = new URL(jwks);
     // If keys could be changed in transit, an attacker could sign as any caller.
     if (!isConfidentialURL(url)) throw new TypeError("The URL of jwks must begin with https:.");
-    const allowed = algorithms ?? publicAlgorithms;
-    const secret = allowed.find((alg) => !publicAlgorithms.includes(alg));
-    if (secret !== undefined)
-      throw new TypeError(
-        `The algorithm ${secret} cannot be used with jwks, because it requires a secret. Pass algorithms of public keys.`,
-      );
     const keys = jose.createRemoteJWKSet(url, { [jose.customFetch]: fetchKeySet });
-    return (token) => jose.jwtVerify(token, keys, { ...options, algorithms: [...allowed] });
+    const allowed = algorithms && { algorithms: [...algorithms] }; // jose never accepts a published secret.
+    return (token) => jose.jwtVerify(token, keys, { ...options, ...allowed });
   }
   const list: ReadonlyArray<JWTKey | undefined> = Array.isArray(key) ? key : [key as JWTKey | undefined];
   if (list.length === 0) throw new TypeError("The list of keys is empty. Pass key or jwks.");

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../internal/bounded.ts";
 import { monotonicNow } from "../internal/deadlines.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
@@ -13,7 +14,7 @@ export interface RateLimitOptions {
   key?: (call: MiddlewareCall) => string;
 }
 
-/** Maximum number of keys that are counted in one interval. Above it, those that were used least recently are forgotten. */
+/** Maximum number of keys that are counted. Above it, those that were used least recently are forgotten. */
 const maxKeys = 100_000;
 
 /**
@@ -25,14 +26,14 @@ export function rateLimit(options: RateLimitOptions): Middleware {
   const limit = resolveCount("limit", options.limit, 1, { min: 1, required: true });
   const interval = resolveDuration("interval", options.interval, 60_000);
   const { key = toKey } = options;
-  const buckets = new Buckets(interval);
+  /** The time at which each bucket is full again. A bucket that is not stored is full. */
+  const buckets = new BoundedMap<string, number>(maxKeys);
   /** Time in ms that one call occupies. */
   const cost = interval / limit;
   return (call, next) => {
     const name = key(call);
     const now = monotonicNow();
-    // A bucket is stored as the time at which it is full again. Each call moves it by its cost.
-    const fullAt = Math.max(buckets.get(name, now), now) + cost;
+    const fullAt = Math.max(buckets.get(name) ?? now, now) + cost;
     const wait = fullAt - interval - now;
     // A thousandth of a millisecond, for rounding errors of the sums.
     if (wait > 0.001) throw tooManyCalls(call.operationId, limit, interval, Math.ceil(wait));
@@ -44,32 +45,6 @@ export function rateLimit(options: RateLimitOptions): Middleware {
 function toKey({ operationId, context: { identity } }: MiddlewareCall): string {
   // An id of an operation contains no line break, so that different pairs have different keys.
   return identity === undefined ? operationId : `${operationId}\n${identity.id}`;
-}
-
-/** Full buckets need not be stored. A bucket that was not used for an interval is full. */
-class Buckets {
-  readonly #interval: number;
-  #current = new Map<string, number>();
-  #previous = new Map<string, number>();
-  #since = Number.NEGATIVE_INFINITY;
-
-  constructor(interval: number) {
-    this.#interval = interval;
-  }
-
-  /** Returns when a bucket is full again. */
-  get(key: string, now: number): number {
-    if (now - this.#since >= this.#interval || this.#current.size >= maxKeys) {
-      this.#previous = this.#current;
-      this.#current = new Map();
-      this.#since = now;
-    }
-    return this.#current.get(key) ?? this.#previous.get(key) ?? Number.NEGATIVE_INFINITY;
-  }
-
-  set(key: string, fullAt: number): void {
-    this.#current.set(key, fullAt);
-  }
 }
 
 function tooManyCalls(operationId: string, limit: number, interval: number, retryAfter: number): CallError {

@@ -1,7 +1,14 @@
 import { backOffDelay } from "../internal/back-off.ts";
 import { BoundedMap } from "../internal/bounded.ts";
 import { pause } from "../internal/wait.ts";
-import { type CallError, isCallError, OperationType, resolveCount, resolveDuration } from "../operation/index.ts";
+import {
+  type CallError,
+  isCallError,
+  OperationType,
+  requestedDelay,
+  resolveCount,
+  resolveDuration,
+} from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
 
@@ -73,17 +80,6 @@ export class RetryPolicy {
 
 function isSafeToRepeat(error: unknown, repeatable: boolean): error is CallError {
   return isCallError(error) && error.retryable && (repeatable || !error.mayHaveRun);
-}
-
-/** Returns the delay in ms that an error requests: `details.retryAfter` in ms, or an HTTP `Retry-After` in seconds or as a date. */
-function requestedDelay({ details }: CallError): number {
-  const { retryAfter, headers } = (details ?? {}) as { retryAfter?: unknown; headers?: Record<string, unknown> };
-  if (typeof retryAfter === "number" && retryAfter > 0) return retryAfter;
-  const header = headers?.["retry-after"];
-  const value = typeof header === "string" ? header.trim() : "";
-  if (/^\d+$/.test(value)) return Number(value) * 1000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
 }
 
 /** Maximum number of namespaces with a separate retry budget; above it the oldest are removed. */

@@ -42,12 +42,12 @@ test("loads a directory of TypeScript and JavaScript, and reports invalid module
   expect(report).toEqual({
     imported: ["deep.down", "plain.spec", "several.first", "several.third", "task.create"],
     skipped: [
-      { where: "broken.js", reason: "it cannot be imported: no database" },
+      { where: "broken.js", reason: "It cannot be imported: no database" },
       {
         where: "several.mjs[1]",
         reason: 'Invalid operation "several.second": /type must be "query", "mutation" or "subscription".',
       },
-      { where: "syntax.ts", reason: expect.stringMatching(/^it cannot be imported: /) },
+      { where: "syntax.ts", reason: expect.stringMatching(/^It cannot be imported: /) },
     ],
     warnings: [],
   });

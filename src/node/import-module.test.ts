@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { importModule } from "./load-module.ts";
+import { importModule } from "./import-module.ts";
 
 let directory: string;
 
@@ -27,6 +27,17 @@ test.each([
   const url = await moduleURL("enum.ts", "enum Color { Red = 7 } export default Color.Red satisfies number;");
 
   expect(await importModule(url, refuseWith(code))).toMatchObject({ default: 7 });
+});
+
+test("transpiled modules share what they import", async () => {
+  await moduleURL("native.mjs", "export default {};");
+  await moduleURL("shared.ts", "export enum Color { Red } export default {};");
+  const text = 'import native from "./native.mjs"; import shared from "./shared"; export default [native, shared];';
+  const urls = [await moduleURL("left.ts", text), await moduleURL("right.ts", text)];
+  const load = refuseWith("ERR_UNKNOWN_FILE_EXTENSION");
+  const [left, right] = (await Promise.all(urls.map((url) => importModule(url, load)))) as { default: unknown[] }[];
+
+  for (const [index, shared] of left!.default.entries()) expect(right!.default[index]).toBe(shared);
 });
 
 test("the application shares a module that Node or a loader loads", async () => {

@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import type { Duplex } from "node:stream";
+import { afterEach, expect, test, vi } from "vitest";
 import { deferred, until } from "../internal/testing.ts";
-import type { FetchServer, UpgradeHandler } from "../serve/server.ts";
+import type { FetchServer } from "../serve/server.ts";
+import type { UpgradeHandler } from "../serve/upgrade.ts";
 import { type Listener, type ListenOptions, listen } from "./listen.ts";
 import { createDescribingServer, sendRaw } from "./testing.ts";
 
@@ -70,7 +72,7 @@ test("a path without a server is 404", async () => {
 
   expect(await read(await fetch(listener.url))).toEqual({
     status: 404,
-    body: { title: "Not Found", status: 404, detail: "No server is mounted at this path." },
+    body: { title: "Not Found", status: 404, detail: "No HTTP server is mounted at this path." },
   });
 });
 
@@ -91,7 +93,6 @@ test.each([
   ["api", '"api" must be the path of a URL, such as "/api"'],
   ["/a/../b", '"/a/../b" must be the path of a URL, such as "/api"'],
   ["/a?b", '"/a?b" must be the path of a URL, such as "/api"'],
-  ["/healthz", '"/healthz" is reserved'],
   ["/b/", '"/b" is used twice'],
 ])("refuses to mount a server at %s", async (path, problem) => {
   const started = listen({ "/b": createDescribingServer("b"), [path]: createDescribingServer("invalid") });
@@ -103,7 +104,7 @@ test.each([
 });
 
 test("refuses to listen without a server", async () => {
-  await expect(listen({})).rejects.toThrow("Invalid servers of listen(): must not be empty");
+  await expect(listen({})).rejects.toThrow("Invalid servers of listen(): at least one is required.");
 });
 
 test("a port that is in use is an error that names it", async () => {
@@ -123,7 +124,7 @@ test("an address of another machine is an error that names it", async () => {
   const listener = listen({ "/": createDescribingServer("root") }, { host: "192.0.2.1" });
 
   await expect(listener).rejects.toThrow(
-    '"192.0.2.1" is not an address of this machine. Pass an address of this machine as host.',
+    "Cannot listen on port 0 of 192.0.2.1: EADDRNOTAVAIL. Pass an address of this machine and a port that this user may use.",
   );
 });
 
@@ -134,8 +135,8 @@ test("refuses to serve without authentication on other addresses, unless the ope
   };
 
   await expect(listen(servers, { host: "0.0.0.0" })).rejects.toThrow(
-    'The server at "/open" has no authentication, so it may only listen on an address of this machine, not on "0.0.0.0". ' +
-      "Pass authenticate to the server, or use the host 127.0.0.1, or pass allowPublic: true to let everyone call its operations.",
+    'The server at "/open" has no authentication, so it may not listen on "0.0.0.0". ' +
+      "Pass authenticate to the server, or the host 127.0.0.1, or allowPublic: true to let everyone call its operations.",
   );
 
   const listener = await start(servers, { host: "0.0.0.0", allowPublic: true });
@@ -150,24 +151,40 @@ test("reports health, and readiness as the function decides", async () => {
     return isReady;
   };
   const listener = await start({ "/": createDescribingServer("root") }, { health });
-  const ready = async () => {
-    const response = await fetch(`${listener.url}/readyz`);
-    return `${response.status} ${await response.text()}`;
-  };
+  const ready = async () => (await fetch(`${listener.url}/readyz`)).status;
 
   expect((await fetch(`${listener.url}/healthz`)).status).toBe(200);
-  expect(await ready()).toBe("503 not ready\n");
+  expect(await ready()).toBe(503);
   isReady = "throws";
-  expect(await ready()).toBe("503 not ready\n");
+  expect(await ready()).toBe(503);
   isReady = true;
-  expect(await ready()).toBe("200 ok\n");
+  expect(await ready()).toBe(200);
   expect((await fetch(`${listener.url}/readyz`, { method: "POST" })).status).toBe(405);
 });
 
-test("with health: false the paths belong to the servers", async () => {
-  const listener = await start({ "/": createDescribingServer("root") }, { health: false });
+test("is not ready while it is closing", async () => {
+  const { promise: finished, resolve: finish } = deferred();
+  const { promise: pinged, resolve: ping } = deferred();
+  const { readable, writable } = new TransformStream();
+  const writer = writable.getWriter();
+  const fetch: FetchServer["fetch"] = ({ url }) => {
+    if (url.endsWith("/ping")) ping();
+    return new Response(url.endsWith("/stream") ? readable : null);
+  };
+  const server = createDescribingServer("root", { fetch, close: () => finished });
+  const listener = await start({ "/": server }, { closeTimeout: 100_000 }); // The last response is never written.
+  const { socket, received } = sendRaw(listener.port, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  void writer.write(new TextEncoder().encode("started"));
+  await once(socket, "data");
 
-  expect(await (await fetch(`${listener.url}/healthz`)).json()).toMatchObject({ name: "root", url: "/healthz" });
+  const closed = listener.close();
+  socket.write(["readyz", "ping"].map((path) => `GET /${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(""));
+  await pinged; // Both requests have arrived. Their responses follow the stream.
+  await writer.close();
+  finish();
+  await closed;
+
+  expect((await received).match(/HTTP.1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 503"]);
 });
 
 test("close() lets a running call finish", async () => {
@@ -220,43 +237,78 @@ test("routes WebSocket handshakes to the server of their path, and refuses other
     ).received;
 
   expect(await handshake("/calls?x=1")).toBe("HTTP/1.1 101 Switching Protocols\r\n\r\n");
-  expect(await handshake("/other")).toBe("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  expect(await handshake("/other")).toBe(
+    "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\nContent-Length: 13\r\n\r\nNo such path.",
+  );
   expect(upgrades).toEqual([{ url: "/calls?x=1", basePath: "/calls", remoteAddress: "127.0.0.1" }]);
-  const response = await fetch(`${listener.url}/calls`);
-  expect({ ...(await read(response)), upgrade: response.headers.get("upgrade") }).toEqual({
-    status: 426,
-    body: { title: "Upgrade Required", status: 426, detail: "This path accepts WebSocket connections only." },
-    upgrade: "websocket",
-  });
+  expect(await (await fetch(`${listener.url}/calls`)).json()).toMatchObject({ name: "root" });
 });
 
-test("a server that throws during a handshake responds with 500, and the process continues", async () => {
-  const failing: UpgradeHandler = {
-    upgrade: () => {
-      throw new Error("secret");
-    },
+test("warns about routes that the health checks or another server hide", async () => {
+  const written = vi.spyOn(console, "warn").mockImplementation(() => {});
+  closing.push(() => written.mockRestore());
+  const sockets = { upgrade: () => {}, isUnauthenticated: false, close: async () => {} };
+  await start({
+    "/": createDescribingServer("root", { paths: () => ["/healthz", "/mcp/tools", "/mcps", "/calls", "/{id}"] }),
+    "/mcp": createDescribingServer("mcp", { paths: () => ["/readyz", "/healthz"] }),
+    "/calls": sockets as unknown as UpgradeHandler,
+  });
+
+  expect(written.mock.calls.map(([line]) => line)).toEqual([
+    '[alkdev.operations.node] Requests do not reach the route "/healthz", because it is a health check of listen(). Choose another route.',
+    '[alkdev.operations.node] Requests do not reach the route "/mcp/tools", because another server is mounted at "/mcp". Choose another route.',
+  ]);
+});
+
+test("an upgrade that a server fails to handle is refused with 500, and the process continues", async () => {
+  const toSockets = (upgrade: UpgradeHandler["upgrade"]): UpgradeHandler => ({
+    upgrade,
     isUnauthenticated: false,
     close: async () => {},
     [Symbol.asyncDispose]: async () => {},
-  };
-  const listener = await start({ "/calls": failing });
+  });
+  const pending = deferred<Duplex>();
+  const { port } = await start({
+    "/throws": toSockets(() => {
+      throw new Error("secret");
+    }),
+    "/rejects": toSockets(async () => {
+      throw new Error("secret");
+    }),
+    "/waits": toSockets((_request, socket) => pending.resolve(socket)),
+    "/": createDescribingServer("root"),
+  });
+  const handshake = (path: string) =>
+    sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
 
-  const { received } = sendRaw(
-    listener.port,
-    "GET /calls HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-  );
-
-  expect(await received).toBe("HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  for (const path of ["/throws", "/rejects"]) {
+    expect(await handshake(path).received).toMatch(
+      /^HTTP\/1\.1 500 Internal Server Error\r\n[\s\S]*\r\n\r\nThe server failed to handle the request\.$/,
+    );
+  }
+  const { socket } = handshake("/waits");
+  const served = await pending.promise;
+  const closed = new Promise((resolve) => served.once("close", resolve));
+  socket.resetAndDestroy();
+  await closed;
+  expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200);
 });
 
-test("refuses invalid times and sizes, and accepts fractions of milliseconds", async () => {
-  const server = createDescribingServer("root");
+test("refuses values that are not servers", async () => {
+  for (const value of [undefined, {}, () => {}]) {
+    await expect(listen({ "/api": value as unknown as FetchServer })).rejects.toThrow(
+      'Invalid servers of listen(): the value of "/api" must be a server, such as the result of serveHTTP().',
+    );
+  }
+});
 
-  await expect(listen({ "/": server }, { requestTimeout: -1 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
-  await expect(listen({ "/": server }, { maxConnections: 0.5 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
-  await expect(listen({ "/": server }, { port: 65_536 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
-  const options = { headersTimeout: 10.5, requestTimeout: 100.5, keepAliveTimeout: 10.5, closeTimeout: 0.5 };
-  await start({ "/": server }, options);
+test("refuses invalid times and sizes", async () => {
+  const servers = { "/": createDescribingServer("root") };
+
+  for (const options of [{ closeTimeout: -1 }, { maxConnections: 0.5 }, { port: 65_536 }]) {
+    await expect(listen(servers, options)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  }
+  await expect(listen(servers, { server: { requestTimeout: -1 } })).rejects.toMatchObject({ code: "ERR_OUT_OF_RANGE" });
 });
 
 test("ignores upgrades to other protocols, with their body and the next request of the connection", async () => {
@@ -369,7 +421,7 @@ test("servers read headers, bodies and the end of a connection in the same manne
     infos.push(
       headers,
       names.map((name) => request.headers.get(name)),
-      await info!.readText!(),
+      new TextDecoder().decode(await info!.readBytes!()),
     );
     return new Response("done");
   };

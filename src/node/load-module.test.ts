@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadModule } from "./load-module.ts";
@@ -10,20 +10,30 @@ let clock = 1_000_000;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "load-"));
-  await mkdir(join(directory, "lib"));
+  await write("node_modules/esm/package.json", '{ "type": "module", "exports": "./index.js" }');
+  await write("node_modules/esm/index.js", "export const pool = {}; export default class {}");
+  await write("node_modules/esm-only/package.json", '{ "exports": { "import": "./index.mjs" } }');
+  await write("node_modules/esm-only/index.mjs", "export const pool = await Promise.resolve({});");
+  await write("node_modules/dual/package.json", '{ "exports": { "import": "./i.mjs", "require": "./r.cjs" } }');
+  await write("node_modules/dual/i.mjs", "export const pool = {};");
+  await write("node_modules/dual/r.cjs", "exports.pool = {};");
+  await write("node_modules/cjs/package.json", '{ "main": "./index.js" }');
+  await write("node_modules/cjs/index.js", "exports.pool = {};");
+  await write("typed/package.json", '{ "type": "module" }');
 });
 afterAll(() => rm(directory, { recursive: true }));
 
 /** Writes a file with a new time, so that each version differs from the previous one. */
 async function write(name: string, text: string): Promise<string> {
   const path = join(directory, name);
+  await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);
   clock += 10;
   await utimes(path, clock, clock);
   return pathToFileURL(path).href;
 }
 
-const defaultOf = async (url: string) => ((await loadModule(url)) as { default: unknown }).default;
+const defaultOf = async <Default>(url: string) => ((await loadModule(url)) as { default: Default }).default;
 
 test.each(["module.mjs", "module.ts", "module.mts"])(
   "a changed %s is loaded anew, an unchanged one is not",
@@ -71,4 +81,130 @@ test("a module that could not be loaded is loaded again, changed or not", async 
   await write("broken.mjs", "export default 2;");
 
   expect([await defaultOf(late), await defaultOf(broken)]).toEqual([1, 2]);
+});
+
+const importing = (version: number) => `
+  import Base, { pool as esm } from "esm";
+  import { pool as dual } from "dual";
+  import cjs, { pool } from "cjs";
+  import { join } from "node:path";
+  export default { version: ${version}, pools: [Base, esm, dual, cjs.pool, pool, join] };`;
+
+const awaiting = (version: number) => `
+  import * as only from "esm-only";
+  export default { version: ${version}, pools: [only.pool, (await import("dual")).pool] };`;
+
+const requiring = (version: number) => `
+  const { default: Base, pool: esm } = require("esm");
+  const { pool: dual } = require("dual");
+  const cjs = require("cjs");
+  const { join } = require("node:path");
+  const only = import("esm-only").then(({ pool }) => pool);
+  module.exports = { version: ${version}, pools: [Base, esm, dual, cjs, join, only] };`;
+
+test.each([
+  ["packages.mjs", importing],
+  ["packages.ts", importing],
+  ["packages.mts", importing],
+  ["typed/packages.js", importing],
+  ["untyped/packages.js", importing],
+  ["awaiting.mjs", awaiting],
+  ["awaiting.ts", awaiting],
+  ["packages.js", requiring],
+])("a reloaded %s shares its packages with its first version", async (name, text) => {
+  const url = await write(name, text(1));
+  const first = await defaultOf<{ version: number; pools: unknown[] }>(url);
+  await write(name, text(2));
+  const second = await defaultOf<{ version: number; pools: unknown[] }>(url);
+
+  expect([first.version, second.version]).toEqual([1, 2]);
+  for (const [index, pool] of first.pools.entries()) expect(await second.pools[index]).toBe(await pool);
+});
+
+const esmHelper = (value: number) => `export const value = ${value};`;
+const cjsHelper = (value: number) => `exports.value = ${value};`;
+const jsonHelper = (value: number) => `{ "value": ${value} }`;
+
+test.each([
+  ["a.mjs", 'import { value } from "./help.mjs"; export default value;', "help.mjs", esmHelper],
+  ["a.ts", 'import { value } from "./help.js"; export default value as number;', "help.ts", esmHelper],
+  [
+    "top-level.mts",
+    'import { value } from "./help.mts"; export default value;',
+    "help.mts",
+    (value: number) => `export const value: number = await Promise.resolve(${value});`,
+  ],
+  ["dynamic.mjs", 'export default (await import("./help.mjs")).value;', "help.mjs", esmHelper],
+  [
+    "json.mjs",
+    'import help from "./help.json" with { type: "json" }; export default help.value;',
+    "help.json",
+    jsonHelper,
+  ],
+  [
+    "mixed.mjs",
+    'import help, { value } from "./help.cjs"; export default (help.value + value) / 2;',
+    "help.cjs",
+    cjsHelper,
+  ],
+  ["a.cjs", 'module.exports = require("./help.cjs").value;', "help.cjs", cjsHelper],
+  ["a.js", 'module.exports = require("./help").value;', "help.js", cjsHelper],
+  ["mixed.cjs", 'module.exports = require("./help.mjs").value;', "help.mjs", esmHelper],
+  ["json.cjs", 'module.exports = require("./help.json").value;', "help.json", jsonHelper],
+])("%s is reloaded with a changed import: %s", async (name, text, helper, helperText) => {
+  const values: unknown[] = [];
+  for (const version of [1, 2, 3]) {
+    await write(`helpers/${name}/${helper}`, helperText(version));
+    const url =
+      version === 1
+        ? await write(`helpers/${name}/${name}`, text)
+        : pathToFileURL(join(directory, "helpers", name, name)).href;
+    values.push(await defaultOf(url));
+  }
+
+  expect(values).toEqual([1, 2, 3]);
+});
+
+test("a file is evaluated once per reload, also by cyclic and concurrent imports", async () => {
+  const evaluations: string[] = [];
+  Object.assign(globalThis, { evaluations });
+  const shared = (version: number) =>
+    `evaluations.push("${version}"); export const value = await Promise.resolve(${version});`;
+  await write("graph/shared.mjs", shared(1));
+  await write(
+    "graph/left.mjs",
+    `import { value } from "./shared.mjs"; import { right } from "./right.mjs";
+    export const left = value; export const sum = () => left + right;`,
+  );
+  await write(
+    "graph/right.mjs",
+    `import { value } from "./shared.mjs"; import { sum } from "./left.mjs";
+    export const right = value; export const sumAgain = () => sum();`,
+  );
+  const url = await write(
+    "graph/index.mjs",
+    `const [{ sum }, { sumAgain }] = await Promise.all([import("./left.mjs"), import("./right.mjs")]);
+    export default [sum(), sumAgain()];`,
+  );
+  const first = await defaultOf(url);
+  await write("graph/shared.mjs", shared(2));
+
+  expect([first, await defaultOf(url)]).toEqual([
+    [2, 2],
+    [4, 4],
+  ]);
+  expect(evaluations).toEqual(["1", "2"]);
+});
+
+test("an import that is missing or broken fails the reload, with its name", async () => {
+  const url = await write("failing.mjs", "export default 1;");
+  await loadModule(url);
+
+  await write("failing.mjs", 'import "./missing.mjs"; export default 2;');
+  await expect(loadModule(url)).rejects.toThrow("missing.mjs");
+  await write("failing.mjs", 'import "no-such-package"; export default 3;');
+  await expect(loadModule(url)).rejects.toThrow("no-such-package");
+  await write("missing.mjs", "export default {;");
+  await write("failing.mjs", 'import "./missing.mjs"; export default 4;');
+  await expect(loadModule(url)).rejects.toThrow("missing.mjs");
 });

@@ -1,6 +1,29 @@
-import { readFile, stat } from "node:fs/promises";
+import { opendir, readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { Jiti } from "jiti";
+import type { ScannerFS } from "../from/modules/index.ts";
+import { importModule, reloadModule } from "./import-module.ts";
+
+/** The file system of Node, for `scanOperations` and `FromOpenAPIFile`. */
+export interface NodeFileSystem extends Required<ScannerFS> {
+  /** Reads a file as UTF-8. */
+  readFile(path: string): Promise<string>;
+}
+
+/**
+ * The file system of this machine. Symbolic links are not followed, so that a scan stays inside its directory and ends.
+ * TypeScript modules load on every supported Node. A module is loaded once. It is loaded again, with its relative
+ * imports, if one of these files has changed or if it could not be loaded before.
+ */
+export const nodeFileSystem: NodeFileSystem = {
+  async *readdir(path) {
+    for await (const entry of await opendir(path)) {
+      yield { name: entry.name, isFile: entry.isFile(), isDirectory: entry.isDirectory() };
+    }
+  },
+  cwd: () => process.cwd(),
+  import: (url) => loadModule(url),
+  readFile: (path) => readFile(path, "utf8"),
+};
 
 interface LoadedModule {
   module: Promise<unknown>;
@@ -21,64 +44,13 @@ export async function loadModule(url: string, onFile: (url: string) => void = ()
   const version = await versionOf(url, onFile);
   const known = loaded.get(url);
   if (known !== undefined && !known.hasFailed && known.version === version) return known.module;
-  const module = known === undefined ? importModule(url) : importAgain(url);
+  const module = known === undefined ? importModule(url) : reloadModule(url);
   const entry: LoadedModule = { module, hasFailed: false, version };
   loaded.set(url, entry);
   module.catch(() => {
     entry.hasFailed = true;
   });
   return module;
-}
-
-let jiti: Promise<Jiti> | undefined;
-
-/**
- * Imports a module by its `file:` URL. Node loads JavaScript, and TypeScript if it supports it or if the application runs
- * with a loader for it, such as tsx, so that the application shares the module. Other TypeScript is transpiled.
- */
-export async function importModule(url: string, load = importNatively): Promise<unknown> {
-  try {
-    return await load(url);
-  } catch (error) {
-    const { code } = (error ?? {}) as { code?: unknown };
-    if (!isTypeScript(url) || !unsupportedCodes.has(code)) throw error;
-  }
-  jiti ??= loadJiti();
-  return (await jiti).import(url);
-}
-
-/** Codes of Node for TypeScript that it does not support at all, or whose enums and similar syntax it cannot strip. */
-const unsupportedCodes = new Set<unknown>(["ERR_UNKNOWN_FILE_EXTENSION", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"]);
-
-function importNatively(url: string): Promise<unknown> {
-  return import(/* @vite-ignore */ url);
-}
-
-let reloads = 0;
-
-/**
- * Imports a module and its relative imports again. If a module has a top-level `await`, only the file itself is loaded
- * again, because Node has to load it and caches its imports.
- */
-async function importAgain(url: string): Promise<unknown> {
-  const uncached = await loadJiti(false);
-  try {
-    return uncached(fileURLToPath(url));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    reloads += 1;
-    return isTypeScript(url) ? uncached.import(url) : import(/* @vite-ignore */ `${url}?reload=${reloads}`);
-  }
-}
-
-function isTypeScript(url: string): boolean {
-  return /\.m?ts$/.test(new URL(url).pathname);
-}
-
-async function loadJiti(moduleCache = true): Promise<Jiti> {
-  const { createJiti } = await import("jiti");
-  // Disable the cache on disk, which could be in a temporary directory that other users can write to.
-  return createJiti(import.meta.url, { fsCache: false, moduleCache });
 }
 
 /** Maximum number of files per module that are checked for changes. */

@@ -46,7 +46,7 @@ async function call(name: string): Promise<unknown> {
   return (await registry.execute(`test.${name}`, {}, { identity }).catch((error) => ({ data: error.code }))).data;
 }
 
-const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const eventually = (check: () => unknown) => vi.waitFor(check, { interval: 20 });
 
 test.each([
   ["path", () => directory],
@@ -87,7 +87,7 @@ test("operations without a handler are skipped and reported", async () => {
 
   await registry.follow(moduleSource(directory), { onReport: (report) => reports.push(report) });
 
-  const reason = "it has no handler. Load it with scanOperations(), and register its spec and handler.";
+  const reason = "It has no handler. Load it with scanOperations(), and register its spec and handler.";
   expect(reports).toEqual([{ imported: [], skipped: [{ where: "test.spec", reason }], warnings: [] }]);
 });
 
@@ -101,7 +101,7 @@ test("a module that cannot be loaded is visible on the console, and the others a
 
     expect(names()).toEqual(["b"]);
     expect(warn.mock.calls.map(([text]) => text)).toEqual([
-      `[alkdev.operations.node] ${directory}: a.mjs was skipped: it cannot be imported: no database`,
+      `[alkdev.operations.node] ${directory}: a.mjs was skipped. It cannot be imported: no database`,
     ]);
   } finally {
     warn.mockRestore();
@@ -170,7 +170,7 @@ describe("with watch", () => {
     await write("a.mjs", code("a", "2"));
     await eventually(async () => expect(await call("a")).toBe(2));
 
-    const reason = "it cannot be imported, and its last version stays registered: broken";
+    const reason = "It cannot be imported, and its last version stays registered: broken";
     expect(reports.at(1)).toEqual({ imported: [], skipped: [], warnings: [{ where: "a.mjs", reason }] });
     expect([kept, names()]).toEqual([1, ["a", "b"]]);
   });

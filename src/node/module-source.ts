@@ -19,8 +19,7 @@ import { toReason } from "../internal/text.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { waitFor } from "../internal/wait.ts";
 import { formatOperationId, type IOperationDefinition, mapError } from "../operation/index.ts";
-import { nodeFileSystem } from "./file-system.ts";
-import { loadModule } from "./load-module.ts";
+import { loadModule, nodeFileSystem } from "./load-module.ts";
 
 const log = logger("node");
 
@@ -157,7 +156,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
       const id = formatOperationId(manifest.namespace, manifest.name);
       if (manifest.handler !== undefined) operations.set(id, manifest as IOperationDefinition);
       else
-        scan.report.skipped(id, "it has no handler. Load it with scanOperations(), and register its spec and handler.");
+        scan.report.skipped(id, "It has no handler. Load it with scanOperations(), and register its spec and handler.");
     }
     for (const id of operations.keys()) scan.report.imported(id);
     const change = compareOperations(this.#operations, operations, {
@@ -231,7 +230,7 @@ class WatchedScan implements ScannerFS {
       const where = relative(this.#root, path).split(sep).join("/");
       this.report.warn(
         where,
-        `it cannot be imported, and its last version stays registered: ${mapError(error).message}`,
+        `It cannot be imported, and its last version stays registered: ${mapError(error).message}`,
       );
       return earlier;
     }

@@ -83,23 +83,6 @@ test("a body that was read and is lost is an error that names the solution", asy
   });
 });
 
-test("a server without authentication refuses requests of other machines, whatever their Host is", async () => {
-  const handler = toNodeHandler(createDescribingServer("api", { isUnauthenticated: true }));
-  let remoteAddress = "127.0.0.1";
-  const url = await serve((request, response) => {
-    Object.defineProperty(request.socket, "remoteAddress", { value: remoteAddress });
-    handler(request, response);
-  });
-
-  expect(await post(url, "{}")).toMatchObject({ name: "api" });
-  remoteAddress = "192.0.2.7";
-  expect(await post(url, "{}")).toEqual({
-    title: "Forbidden",
-    status: 403,
-    detail: "This server has no authentication, so it responds only to requests from its own machine.",
-  });
-});
-
 test("handles requests of Fastify in a scope without parsers of bodies", async () => {
   const handler = toNodeHandler(createDescribingServer("api"), { basePath: "/api" });
   const app = fastify({ forceCloseConnections: true });

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isLoopbackHost } from "../internal/urls.ts";
 import type { FetchServer } from "../serve/server.ts";
 import { IncomingInfo, toProblem, toRequestListener } from "./request-listener.ts";
 
@@ -30,15 +29,8 @@ interface FrameworkRequest extends IncomingMessage {
  * @example
  * app.use("/api", toNodeHandler(serveHTTP(registry, { authenticate })));
  */
-export function toNodeHandler(
-  server: Pick<FetchServer, "fetch" | "isUnauthenticated">,
-  options: NodeHandlerOptions = {},
-): NodeHandler {
+export function toNodeHandler(server: Pick<FetchServer, "fetch">, options: NodeHandlerOptions = {}): NodeHandler {
   const listener = toRequestListener((request, incoming: FrameworkRequest, outgoing) => {
-    const { remoteAddress } = incoming.socket;
-    if (server.isUnauthenticated && !isLoopbackHost(remoteAddress ?? "localhost")) {
-      return toProblem(403, "This server has no authentication, so it responds only to requests from its own machine.");
-    }
     const basePath = options.basePath ?? (incoming.baseUrl || undefined);
     return (
       restoreBody(incoming) ?? server.fetch(request, new IncomingInfo(request, incoming, outgoing).mountAt(basePath))

@@ -1,5 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
+import { readRawHeader } from "../internal/http.ts";
 import { logger } from "../internal/log.ts";
 import type { FetchInfo } from "../serve/server.ts";
 
@@ -40,9 +42,10 @@ function findFastResponse(): typeof Response {
  */
 export class IncomingInfo implements FetchInfo {
   // Assigned in the constructor instead of defined as class fields, because that is faster and there is one for each call.
+  /** The request that it describes. */
+  declare readonly request: Request;
   declare basePath: string | undefined;
   declare readonly allowPublic: boolean | undefined;
-  declare private readonly request: Request;
   declare private readonly incoming: IncomingMessage;
   declare private readonly outgoing: ServerResponse;
 
@@ -72,32 +75,23 @@ export class IncomingInfo implements FetchInfo {
     return this;
   }
 
-  /** Returns a header, as `Headers` does: names are case-insensitive, and repeated headers are joined. */
-  get(wanted: string): string | null {
-    const name = wanted.toLowerCase();
-    const { rawHeaders } = this.incoming; // Of some repeated headers, `headers` has only the first.
-    let found: string | null = null;
-    for (let index = 0; index < rawHeaders.length; index += 2) {
-      const sent = rawHeaders[index]!;
-      if (sent.length !== name.length || (sent !== name && sent.toLowerCase() !== name)) continue;
-      const value = rawHeaders[index + 1]!.trim();
-      found = found === null ? value : found + (name === "cookie" ? "; " : ", ") + value;
-    }
-    return found;
+  get(name: string): string | null {
+    return readRawHeader(this.incoming.rawHeaders, name);
   }
 
   has(name: string): boolean {
     return this.get(name) !== null;
   }
 
-  readText(): Promise<string> {
+  readBytes(): Promise<Uint8Array> {
     const { incoming, request } = this;
     // The body was read before, or the client has disconnected.
-    if (incoming.readableDidRead || incoming.destroyed) return request.text();
+    if (incoming.readableDidRead || incoming.destroyed)
+      return request.arrayBuffer().then((bytes) => new Uint8Array(bytes));
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
-      incoming.on("end", () => resolve(decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))));
+      incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
       incoming.on("error", reject);
     });
   }
@@ -108,34 +102,42 @@ export class IncomingInfo implements FetchInfo {
   }
 }
 
-/** Decodes UTF-8 like `Request.text()`, which drops a byte order mark. */
-function decode(bytes: Buffer): string {
-  const text = bytes.toString();
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-}
-
 /** Creates a listener from a function. Malformed requests never reach the function, and its errors are status 500. */
 export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
   return getRequestListener(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
-      return refuseMalformed(incoming) ?? fetch(request, incoming, outgoing);
+      return refuseMalformed(incoming, outgoing) ?? fetch(request, incoming, outgoing);
     },
     { overrideGlobalObjects: false, errorHandler: toErrorResponse },
   );
 }
 
-/** Refuses what a proxy in front of this server may have understood differently (RFC 9112, section 3.2). */
-function refuseMalformed(incoming: IncomingMessage): Response | undefined {
-  const { url = "", rawHeaders } = incoming; // Not `headers`: Node creates that object when it is read.
+/** Connections with a malformed request. What follows it may be a part of its body. */
+const malformed = new WeakSet<Socket>();
+
+/** Refuses what a proxy in front of this server may have understood differently, and all that follows on the connection. */
+function refuseMalformed(incoming: IncomingMessage, outgoing: ServerResponse): Response | undefined {
+  const { rawHeaders, socket } = incoming;
   if (rawHeaders.length > 2 * maxHeaders) return toProblem(431, `The request has more than ${maxHeaders} headers.`);
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
+  const isLater = malformed.has(socket);
+  const problem = isLater ? "An earlier request of the connection is malformed." : findProblem(incoming);
+  if (problem === undefined) return undefined;
+  malformed.add(socket);
+  outgoing.setHeader("connection", "close");
+  return toProblem(400, problem);
+}
+
+/** Returns what is malformed in a request (RFC 9112, sections 3.2 and 6.1). */
+function findProblem(incoming: IncomingMessage): string | undefined {
+  const { url = "", rawHeaders, httpVersion } = incoming; // Not `headers`: Node creates that object when it is read.
+  if (readRawHeader(rawHeaders, "host")?.includes(",")) return "The request has more than one Host header.";
+  const encoding = readRawHeader(rawHeaders, "transfer-encoding");
+  if (encoding !== null && (encoding.toLowerCase() !== "chunked" || httpVersion === "1.0")) {
+    return "The request has a Transfer-Encoding that is not supported. Use chunked, with HTTP/1.1.";
   }
-  if (hosts > 1) return toProblem(400, "The request has more than one Host header.");
   if (!url.startsWith("/") && new URL(url).host !== incoming.headers.host?.toLowerCase()) {
-    return toProblem(400, "The request has a URL and a Host header of different hosts.");
+    return "The request has a URL and a Host header of different hosts.";
   }
   return undefined;
 }

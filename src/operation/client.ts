@@ -3,62 +3,48 @@ import type { CallOptions, SubscribeOptions } from "./context.ts";
 import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError } from "./error.ts";
-import type { AcceptsEmpty, KnownOperations, NameOf, NamespaceOf, OperationsByNamespace } from "./known.ts";
+import type {
+  AcceptsEmpty,
+  KnownOperation,
+  KnownOperations,
+  NameOf,
+  NamespaceOf,
+  OperationsByNamespace,
+} from "./known.ts";
 
 /** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
-export type Client<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = [Known] extends [
-  OperationsByNamespace,
-]
+export type Client<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = OperationsOf<
+  Known,
+  "local"
+>;
+
+/** The operations of a remote registry, by namespace and name. */
+export type RemoteOperations<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = OperationsOf<
+  Known,
+  "remote"
+>;
+
+/** The operations of a client, by namespace and name. */
+type OperationsOf<Known extends KnownOperations | OperationsByNamespace, Place extends "local" | "remote"> = [
+  Known,
+] extends [OperationsByNamespace]
   ? {
       readonly [Namespace in keyof Known]: {
-        readonly [Name in keyof Known[Namespace]]: ClientOperation<
-          Known[Namespace][Name]["type"],
-          Known[Namespace][Name]["input"],
-          Known[Namespace][Name]["output"],
-          Known[Namespace][Name]["errors"]
-        >;
+        readonly [Name in keyof Known[Namespace]]: OperationAt<Place, Known[Namespace][Name]>;
       };
     }
   : [Known] extends [KnownOperations]
     ? {
         // All ids of a namespace share one key, so `Ids` is the union of them.
         readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
-          readonly [Id in Ids as NameOf<Id>]: ClientOperation<
-            Known[Id]["type"],
-            Known[Id]["input"],
-            Known[Id]["output"],
-            Known[Id]["errors"]
-          >;
+          readonly [Id in Ids as NameOf<Id>]: OperationAt<Place, Known[Id]>;
         };
       }
     : never;
 
-/** The operations of a remote registry, by namespace and name. */
-export type RemoteOperations<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = [
-  Known,
-] extends [OperationsByNamespace]
-  ? {
-      readonly [Namespace in keyof Known]: {
-        readonly [Name in keyof Known[Namespace]]: RemoteOperation<
-          Known[Namespace][Name]["type"],
-          Known[Namespace][Name]["input"],
-          Known[Namespace][Name]["output"],
-          Known[Namespace][Name]["errors"]
-        >;
-      };
-    }
-  : [Known] extends [KnownOperations]
-    ? {
-        readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
-          readonly [Id in Ids as NameOf<Id>]: RemoteOperation<
-            Known[Id]["type"],
-            Known[Id]["input"],
-            Known[Id]["output"],
-            Known[Id]["errors"]
-          >;
-        };
-      }
-    : never;
+type OperationAt<Place, Known extends KnownOperation> = Place extends "local"
+  ? ClientOperation<Known["type"], Known["input"], Known["output"], Known["errors"]>
+  : RemoteOperation<Known["type"], Known["input"], Known["output"], Known["errors"]>;
 
 /** One operation of a client. If its type is unknown at compile time, the result can be awaited or iterated. */
 export type ClientOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]
@@ -185,7 +171,16 @@ function firstText(content: readonly unknown[]): string | undefined {
 }
 
 /** The iterator of a subscription. */
-export type SubscriptionIterator<T> = Required<AsyncIterableIterator<T, undefined>> & AsyncDisposable;
+export interface SubscriptionIterator<T> extends AsyncDisposable {
+  /** Returns the next value. The first call starts the subscription. */
+  next(): Promise<IteratorResult<T, undefined>>;
+  /** Ends the subscription. */
+  return(): Promise<IteratorResult<T, undefined>>;
+  /** Ends the subscription, and rejects with the error. */
+  throw(error?: unknown): Promise<IteratorResult<T, undefined>>;
+  /** Returns the iterator itself. */
+  [Symbol.asyncIterator](): SubscriptionIterator<T>;
+}
 
 /** Yields the data of each value of a subscription. Leaving the loop ends the subscription immediately. */
 export function toDataIterator(source: SubscriptionIterator<ResponseEnvelope>): SubscriptionIterator<unknown> {

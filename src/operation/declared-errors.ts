@@ -24,9 +24,6 @@ export type DetailsOf<Declaration> = Declaration extends { "~standard": unknown 
     ? InferOutput<Schema>
     : InferOutput<Declaration>;
 
-/** The details of all declared errors, by code. */
-export type DetailsByCode<Errors> = { [Code in keyof Errors & string]: DetailsOf<Errors[Code]> };
-
 /** A `CallError` with a declared code, whose details have the declared shape. */
 export type DeclaredError<Code extends string, Details> = CallError & {
   /** The declared code. */

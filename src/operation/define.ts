@@ -1,4 +1,4 @@
-import { type DeclaredErrors, type DetailsByCode, type ErrorDeclarations, toErrorSchemas } from "./declared-errors.ts";
+import { type DeclaredErrors, type DetailsOf, type ErrorDeclarations, toErrorSchemas } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 import { formatOperationId } from "./operation-id.ts";
@@ -65,7 +65,11 @@ export interface OperationDefinition<
 }
 
 /** The same fields, with lists that may be readonly. */
-type Relaxed<T> = { [Key in keyof T]: T[Key] extends readonly (infer Item)[] | undefined ? readonly Item[] : T[Key] };
+type Relaxed<T> = {
+  [Key in keyof T]: T[Key] extends readonly (infer Item)[] | undefined
+    ? readonly Item[] | Extract<T[Key], undefined>
+    : T[Key];
+};
 
 /** Fields that the operations of a namespace share. Each operation can replace them. */
 export interface OperationDefaults
@@ -186,7 +190,7 @@ export type KnownFrom<Definitions extends readonly OperationSpec[]> = Definition
             type: Definition["type"];
             input: InferInput<Definition["inputSchema"]>;
             output: InferOutput<Definition["outputSchema"]>;
-            errors: DetailsByCode<ErrorsOf<Definition>>;
+            errors: { [Code in keyof ErrorsOf<Definition> & string]: DetailsOf<ErrorsOf<Definition>[Code]> };
           };
     }
   : never;

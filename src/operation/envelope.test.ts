@@ -2,14 +2,8 @@ import fc from "fast-check";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "./client.ts";
-import {
-  type HTTPResponseMeta,
-  httpEnvelope,
-  isResponseEnvelope,
-  localEnvelope,
-  mcpEnvelope,
-  RESPONSE_SOURCES,
-} from "./envelope.ts";
+import { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES } from "./envelope.ts";
+import type { HTTPResponseMeta } from "./envelope-fields.ts";
 import { MCPContentBlockSchema, ResponseEnvelopeSchema, ResponseMetaSchema } from "./schemas.ts";
 
 const local = { source: "local", operationId: "task.create", timestamp: 1 };

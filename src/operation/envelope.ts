@@ -1,56 +1,18 @@
 import { isObject } from "../internal/objects.ts";
-import {
-  array,
-  boolean,
-  number,
-  type ObjectOf,
-  object,
-  oneOf,
-  optional,
-  record,
-  type Shape,
-  string,
-  union,
-  unknown,
-} from "../internal/shape.ts";
-import { contentShapes, type MCPContentBlock } from "./mcp-content.ts";
+import { array, boolean, number, oneOf, record, type Shape, string, unknown } from "../internal/shape.ts";
+import type { HTTPResponseMeta, MCPResponseMeta, ResponseMeta } from "./envelope-fields.ts";
 
-const driftFields = {
-  /** JSON pointer into the data; `""` is the data itself. */
-  path: string({ description: "JSON pointer into the data" }),
-  /** The change that was made to the value. */
-  kind: oneOf(["stripped", "filled", "converted", "invented", "mismatch"]),
-  /** The expected value, in words. */
-  message: optional(string()),
-};
-
-/** One difference between the received data and the operation's `outputSchema`. Never contains values. */
-export interface Drift extends ObjectOf<typeof driftFields> {}
-
-/** The change that normalising made. `mismatch` means that the data was left unchanged and does not match the schema. */
-export type DriftKind = Drift["kind"];
-
-const reportFields = {
-  /** Differences between the data and the schema; missing when there are none. At most 20 entries. */
-  drift: optional(array(object<Drift>(driftFields))),
-  /** Total number of differences; present when `drift` was truncated. */
-  driftTotal: optional(number()),
-};
-
-/** Fields that the meta of every source can have. */
-export interface DriftReport extends ObjectOf<typeof reportFields> {}
-
-const eventFields = { type: optional(string()), id: optional(string()), retry: optional(number()) };
-
-/** Every field of the meta of each source. The types, {@link isResponseEnvelope} and the schemas follow from this table. */
-export const metaFields = {
+/**
+ * The required fields of the meta of each source, which {@link isResponseEnvelope} checks. The others are in a separate
+ * module, which clients do not load.
+ */
+export const requiredMetaFields = {
   local: {
     source: oneOf(["local"]),
     /** The full id, `namespace.name`. */
     operationId: string(),
     /** When the result was wrapped, in milliseconds since the epoch. */
     timestamp: number({ description: "Milliseconds since the epoch" }),
-    ...reportFields,
   },
   http: {
     source: oneOf(["http"]),
@@ -60,43 +22,21 @@ export const metaFields = {
     headers: record(string()),
     /** The `content-type` header, unchanged; `""` when it was missing. */
     contentType: string(),
-    /** Every `set-cookie` header, unchanged, because joining would merge them. */
-    setCookie: optional(array(string())),
-    /** For streams: the fields of the event. */
-    event: optional(object<{ type?: string; id?: string; retry?: number }>(eventFields)),
-    ...reportFields,
   },
   mcp: {
     source: oneOf(["mcp"]),
     /** The tool ran and reports an error as its result. This is not a thrown error. */
     isError: boolean(),
     /** The blocks of the result. */
-    content: array(union<MCPContentBlock>(contentShapes)),
-    /** Raw structured output; any JSON value. */
-    structuredContent: optional(unknown()),
-    /** The `_meta` that the server added to the result. */
-    _meta: optional(record(unknown())),
-    ...reportFields,
+    content: array(unknown()),
   },
 };
 
 /** The source of a result. */
-export type ResponseSource = keyof typeof metaFields;
+export type ResponseSource = keyof typeof requiredMetaFields;
 
 /** Every known {@link ResponseSource}. */
 export const RESPONSE_SOURCES = ["local", "http", "mcp"] as const satisfies readonly ResponseSource[];
-
-/** Meta of an operation that ran in this process. */
-export interface LocalResponseMeta extends ObjectOf<typeof metaFields.local> {}
-
-/** Meta of an HTTP response, or of one event of an HTTP stream. */
-export interface HTTPResponseMeta extends ObjectOf<typeof metaFields.http> {}
-
-/** Meta of an MCP tool result. */
-export interface MCPResponseMeta extends ObjectOf<typeof metaFields.mcp> {}
-
-/** Details of the response, distinguished by `source`. */
-export type ResponseMeta = LocalResponseMeta | HTTPResponseMeta | MCPResponseMeta;
 
 /** The result of every call. */
 export interface ResponseEnvelope<T = unknown> {
@@ -105,12 +45,6 @@ export interface ResponseEnvelope<T = unknown> {
   /** The source of the result, and details of the response. */
   meta: ResponseMeta;
 }
-
-/** Every field of an envelope. */
-export const envelopeFields = {
-  data: unknown({ description: "Operation output" }),
-  meta: union<ResponseMeta>(Object.values(metaFields)),
-};
 
 /** Wraps the result of a function in this process. The timestamp is the current time. */
 export function localEnvelope<T>(data: T, operationId: string): ResponseEnvelope<T> {
@@ -163,10 +97,10 @@ const kindChecks = {
 
 /** The required fields of each source except `source`. Objects of one shape, because every remote result is checked here. */
 const requiredFields = new Map<unknown, ReadonlyArray<{ name: string; isOfKind: (value: unknown) => boolean }>>(
-  Object.entries(metaFields).map(([source, shape]: [string, Shape]) => [
+  Object.entries(requiredMetaFields).map(([source, shape]: [string, Shape]) => [
     source,
     Object.entries(shape)
-      .filter(([name, field]) => name !== "source" && !field.isOptional)
+      .filter(([name]) => name !== "source")
       .map(([name, { kind }]) => ({ name, isOfKind: kindChecks[kind as keyof typeof kindChecks] ?? isObject })),
   ]),
 );

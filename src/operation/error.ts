@@ -32,13 +32,18 @@ const codes = {
 /** A code that this package uses. */
 export type InfrastructureErrorCode = keyof typeof codes;
 
+// Bundlers leave out what is marked as pure and is not used, so that a page with a client does not load the table.
+
 /** HTTP status and JSON-RPC code of every code that this package uses. Codes that operations declare are not included. */
-export const errorCodes: Readonly<Record<InfrastructureErrorCode, ErrorCodeInfo>> = Object.freeze(codes);
+export const errorCodes: Readonly<Record<InfrastructureErrorCode, ErrorCodeInfo>> =
+  /* @__PURE__ */ Object.freeze(codes);
 
 /** Codes that this package uses. An operation may declare and throw other codes. */
-export const InfrastructureErrorCode = Object.fromEntries(Object.keys(codes).map((code) => [code, code])) as {
-  readonly [Code in InfrastructureErrorCode]: Code;
-};
+export const InfrastructureErrorCode = /* @__PURE__ */ namesOf(codes);
+
+function namesOf<Name extends string>(table: Record<Name, unknown>): { readonly [Each in Name]: Each } {
+  return Object.fromEntries(Object.keys(table).map((name) => [name, name])) as { [Each in Name]: Each };
+}
 
 /** Options of a `CallError`. */
 export interface CallErrorOptions {
@@ -98,7 +103,7 @@ export class CallError extends Error {
   static fromJSON(json: CallErrorJSON): CallError {
     const { code, message, details, retryable, mayHaveRun } = (json ?? {}) as Partial<CallErrorJSON>;
     return new CallError(
-      typeof code === "string" ? code : InfrastructureErrorCode.UNKNOWN_ERROR,
+      typeof code === "string" ? code : "UNKNOWN_ERROR",
       typeof message === "string" ? message : "The peer reported an error without a message.",
       details,
       { retryable: retryable === true, mayHaveRun: mayHaveRun !== false },

@@ -3,18 +3,17 @@ import { CallError } from "./error.ts";
 import {
   aborted,
   accessDenied,
-  handlerMissing,
   limitExceeded,
   nestedFailure,
-  operationNotFound,
   outputInvalid,
   timedOut,
   unavailable,
   validationError,
   wrongOperationType,
 } from "./errors.ts";
+import { handlerMissing, operationNotFound, operationUnknown } from "./not-found-errors.ts";
 
-const problem = { path: "/title", message: "must be string" };
+const problem = { path: "/title", message: "must be a string" };
 
 test.each([
   [
@@ -28,7 +27,7 @@ test.each([
     },
   ],
   [
-    operationNotFound("x"),
+    operationUnknown("x"),
     {
       code: "OPERATION_NOT_FOUND",
       message: 'No operation "x".',
@@ -81,18 +80,18 @@ test.each([
     validationError('input of "task.create"', [problem]),
     {
       code: "VALIDATION_ERROR",
-      message: 'Invalid input of "task.create": /title must be string.',
+      message: 'Invalid input of "task.create": /title must be a string.',
       details: { errors: [problem], total: 1 },
       retryable: false,
       mayHaveRun: false,
     },
   ],
   [
-    outputInvalid("task.create", [{ path: "", message: "must be object" }], 5),
+    outputInvalid("task.create", [{ path: "", message: "must be an object" }], 5),
     {
       code: "OUTPUT_INVALID",
-      message: 'Invalid output of "task.create": must be object (and 4 more).',
-      details: { operationId: "task.create", errors: [{ path: "", message: "must be object" }], total: 5 },
+      message: 'Invalid output of "task.create": it must be an object (and 4 more).',
+      details: { operationId: "task.create", errors: [{ path: "", message: "must be an object" }], total: 5 },
       retryable: false,
       mayHaveRun: true,
     },
@@ -152,16 +151,28 @@ test("aborted keeps the signal's reason as cause", () => {
 });
 
 test("a hostile id results in a short message on one line", () => {
-  const error = operationNotFound(`evil\n\u001b[31m${"x".repeat(10_000)}`);
+  const error = operationUnknown(`evil\n\u001b[31m${"x".repeat(10_000)}`);
 
   expect(error.message).not.toMatch(/\p{Cc}/u);
   expect(JSON.stringify(error).length).toBeLessThan(1_000);
 });
 
+test("messages of other libraries keep their form, with one period at the end", () => {
+  const problems = [
+    { path: "/name", message: "Use four letters or more." },
+    { path: "", message: "Too small: expected 3 items." },
+    { path: "/size", message: "must be even." },
+  ];
+
+  expect(validationError('input of "a.b"', problems).message).toBe(
+    'Invalid input of "a.b": /name: Use four letters or more; Too small: expected 3 items; /size must be even.',
+  );
+});
+
 test("50,000 problems are reduced to 20 and a count, below 16 KB", () => {
   const problems = Array.from({ length: 50_000 }, (_, index) => ({
     path: `/items/${index}/title`,
-    message: "must be string",
+    message: "must be a string",
   }));
 
   const error = validationError("input", problems);

@@ -1,6 +1,5 @@
 import { quote, truncate } from "../internal/text.ts";
 import { CallError } from "./error.ts";
-import { parseOperationId } from "./operation-id.ts";
 import type { OperationType } from "./spec.ts";
 
 /** One reason why a value does not match a schema. */
@@ -13,44 +12,8 @@ export interface ValueProblem {
 /** Maximum number of problems that an error lists; `details.total` counts all of them. */
 const maxListedProblems = 20;
 
-const notStarted = { retryable: false, mayHaveRun: false } as const;
-
-/** `UNAVAILABLE`: no peer or source provides the operation now, but one may soon, for example after a restart. */
-export function notServedNow(id: string, mayHaveRun = false): CallError {
-  const message = `${quote(id)} is not available at the moment. The peer or source that provides it may be starting; try again.`;
-  return new CallError("UNAVAILABLE", message, { operationId: truncate(id, 400) }, { retryable: true, mayHaveRun });
-}
-
-/** `OPERATION_NOT_FOUND`. `nearest` is the id that was probably meant. */
-export function operationNotFound(id: string, nearest?: string): CallError {
-  const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?${hintAtProperty(id, nearest)}`;
-  return new CallError(
-    "OPERATION_NOT_FOUND",
-    `No operation ${quote(id)}.${hint}`,
-    nearest === undefined ? { operationId: truncate(id, 400) } : { operationId: truncate(id, 400), nearest },
-    notStarted,
-  );
-}
-
-/** For an id written as a property path: how a client calls an operation whose name is not an identifier. */
-function hintAtProperty(id: string, nearest: string): string {
-  const name = parseOperationId(nearest)?.name ?? "";
-  const namespace = nearest.slice(0, -name.length - 1);
-  const isPath = id.startsWith(`${namespace}.`) && /^[\w$.]+$/.test(id.slice(namespace.length + 1));
-  if (!isPath || /^[\w$.]*$/.test(name)) return "";
-  const object = /^[\w$]+$/.test(namespace) ? `client.${namespace}` : `client[${quote(namespace)}]`;
-  return ` Its name is not an identifier, so a client calls it as ${object}[${quote(name)}](input).`;
-}
-
-/** `OPERATION_NOT_FOUND` for an operation whose spec is registered without a handler. */
-export function handlerMissing(id: string): CallError {
-  return new CallError(
-    "OPERATION_NOT_FOUND",
-    `${quote(id)} has no handler yet. Register one with registerHandler(${quote(id)}, handler).`,
-    { operationId: id },
-    notStarted,
-  );
-}
+/** Options of errors of calls that have not run. */
+export const notStarted = { retryable: false, mayHaveRun: false } as const;
 
 const correctCall = {
   execute: "subscribe()",
@@ -135,13 +98,16 @@ export function aborted(id: string, reason: unknown, started: boolean): CallErro
   return new CallError("ABORTED", message, { operationId: id }, { cause: reason, mayHaveRun: started });
 }
 
+/** Limits on what is running now. A later call may succeed. */
+const loadLimits = ["pendingCalls", "callsPerConnection", "subscriptionsPerConnection", "bufferedBytes"];
+
 /** `LIMIT_EXCEEDED`. `problem` is a sentence without its full stop; `limit` names the setting to raise, such as `callDepth`. */
-export function limitExceeded(problem: string, limit: string, allowed: number, mayHaveRun = false): CallError {
+export function limitExceeded(problem: string, limit: string, allowed: number): CallError {
   return new CallError(
     "LIMIT_EXCEEDED",
     `${problem}: the limit is ${allowed}. Raise limits.${limit} if you need more.`,
     { limit, allowed },
-    { retryable: false, mayHaveRun },
+    { retryable: loadLimits.includes(limit), mayHaveRun: false },
   );
 }
 
@@ -174,8 +140,10 @@ export function nestedFailure(id: string, error: CallError): CallError {
 
 function summarize(errors: readonly ValueProblem[], total: number): string {
   const shown = errors.slice(0, 3).map(({ path, message }) => {
-    const text = truncate(message, 200);
-    return path === "" ? text : `${truncate(path, 200)} ${text}`;
+    const text = truncate(message, 200).replace(/\.$/, "");
+    if (path === "") return /^(?:must|is|could)\b/.test(text) ? `it ${text}` : text;
+    // Messages of other libraries can be sentences of their own.
+    return `${truncate(path, 200)}${/^[a-z]/.test(text) ? "" : ":"} ${text}`;
   });
   const hidden = total - shown.length;
   return `${shown.join("; ")}${hidden > 0 ? ` (and ${hidden} more)` : ""}.`;

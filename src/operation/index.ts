@@ -1,3 +1,5 @@
+// Declarations of this package mention `AsyncDisposable`, which programs for browsers often do not have among their `lib`.
+/// <reference lib="esnext.disposable" preserve="true" />
 export { checkCallOptions, checkPastDeadline, withDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export {
@@ -56,19 +58,8 @@ export type {
   OperationInit,
 } from "./define.ts";
 export { defineNamespace, defineOperation } from "./define.ts";
-export type {
-  Drift,
-  DriftKind,
-  DriftReport,
-  HTTPResponseMeta,
-  LocalResponseMeta,
-  MCPResponseMeta,
-  ResponseEnvelope,
-  ResponseMeta,
-  ResponseSource,
-} from "./envelope.ts";
+export type { ResponseEnvelope, ResponseSource } from "./envelope.ts";
 export {
-  envelopeFields,
   httpEnvelope,
   isResponseEnvelope,
   localEnvelope,
@@ -76,6 +67,16 @@ export {
   RESPONSE_SOURCES,
   restoreData,
 } from "./envelope.ts";
+export type {
+  Drift,
+  DriftKind,
+  DriftReport,
+  HTTPResponseMeta,
+  LocalResponseMeta,
+  MCPResponseMeta,
+  ResponseMeta,
+} from "./envelope-fields.ts";
+export { envelopeFields } from "./envelope-fields.ts";
 export type { CallErrorOptions, ErrorCodeInfo } from "./error.ts";
 export { CallError, errorCodes, InfrastructureErrorCode, isCallError } from "./error.ts";
 export { type CallErrorJSON, errorJSONFields } from "./error-json.ts";
@@ -84,11 +85,8 @@ export {
   accessDenied,
   credentialExpired,
   credentialRevoked,
-  handlerMissing,
   limitExceeded,
   nestedFailure,
-  notServedNow,
-  operationNotFound,
   outputInvalid,
   silentTooLong,
   timedOut,
@@ -96,6 +94,18 @@ export {
   validationError,
   wrongOperationType,
 } from "./errors.ts";
+export {
+  envelopeLevels,
+  envelopeType,
+  eventStreamType,
+  formatOperationPath,
+  lastEvent,
+  problemType,
+  readEnvelope,
+  readProblem,
+  requestedDelay,
+  toJSONText,
+} from "./http-form.ts";
 export type { AuthenticatedIdentity, Identity } from "./identity.ts";
 export { expiryOf, identityFields, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
@@ -119,6 +129,7 @@ export { checkSubscribeOptions, defaultLimits, resolveCount, resolveDuration, re
 export { loadPeer } from "./load-peer.ts";
 export { mapError } from "./map-error.ts";
 export {
+  describesObject,
   isToolHandler,
   type MCPAnnotations,
   type MCPContentBlock,
@@ -128,7 +139,8 @@ export {
   mcpMetaKey,
 } from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
-export { formatOperationId, formatOperationPath, namespacePattern, parseOperationId } from "./operation-id.ts";
+export { handlerMissing, notAnId, notServedNow, operationNotFound, operationUnknown } from "./not-found-errors.ts";
+export { formatOperationId, namespacePattern, parseOperationId, toNamespace } from "./operation-id.ts";
 export {
   HTTPResponseMetaSchema,
   LocalResponseMetaSchema,

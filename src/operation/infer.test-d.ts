@@ -4,6 +4,7 @@ import { type TSchema, Type } from "typebox";
 import * as v from "valibot";
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import * as mini from "zod/mini";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 
 test("a TypeBox type has the same static type for caller and handler", () => {
@@ -58,11 +59,9 @@ test("Zod has separate types for caller and handler", () => {
   expectTypeOf<InferOutput<typeof schema>>().toEqualTypeOf<{ text: string; limit: number; since: number }>();
 });
 
-test("Valibot has separate types for caller and handler, wrapped or not", () => {
-  const schema = v.object({ text: v.string(), limit: v.optional(v.number(), 10) });
-  const wrapped = toStandardJsonSchema(schema);
+test("Valibot has separate types for caller and handler", () => {
+  const wrapped = toStandardJsonSchema(v.object({ text: v.string(), limit: v.optional(v.number(), 10) }));
 
-  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{ text: string; limit?: number }>();
   expectTypeOf<InferInput<typeof wrapped>>().toEqualTypeOf<{ text: string; limit?: number }>();
   expectTypeOf<InferHandlerInput<typeof wrapped>>().toEqualTypeOf<{ text: string; limit: number }>();
 });
@@ -94,9 +93,47 @@ test("a JSON Schema without literal types, as a whole or in a part, is unknown",
   expectTypeOf<InferInput<typeof propertyNamedType>>().toEqualTypeOf<{ type: string }>();
 });
 
+test("a list of properties, which is not a schema, is a hint what to write", () => {
+  const typeBox = { title: Type.String() };
+  const zod = { title: z.string(), tags: z.array(z.string()) };
+
+  type Hint = { error: "Write Type.Object({ … }) or z.object({ … }) around the properties." };
+
+  expectTypeOf<InferInput<typeof typeBox>>().toEqualTypeOf<Hint>();
+  expectTypeOf<InferHandlerInput<typeof zod>>().toEqualTypeOf<Hint>();
+  expectTypeOf<InferOutput<typeof zod>>().toEqualTypeOf<Hint>();
+  expectTypeOf<InferOutput<Record<never, never>>>().toEqualTypeOf<unknown>();
+});
+
+test("a Standard Schema without a JSON Schema is a hint what to write", () => {
+  const valibot = v.object({ text: v.string() });
+  const zodMini = mini.object({ text: mini.string() });
+
+  type Hint = {
+    error: "This schema has no JSON Schema. Use zod instead of zod/mini, or toStandardJsonSchema() of Valibot.";
+  };
+
+  expectTypeOf<InferInput<typeof valibot>>().toEqualTypeOf<Hint>();
+  expectTypeOf<InferHandlerInput<typeof valibot>>().toEqualTypeOf<Hint>();
+  expectTypeOf<InferOutput<typeof zodMini>>().toEqualTypeOf<Hint>();
+});
+
 test("a schema without a static type is unknown", () => {
   expectTypeOf<InferInput<TSchema>>().toEqualTypeOf<unknown>();
   expectTypeOf<InferOutput<object>>().toEqualTypeOf<unknown>();
   expectTypeOf<InferOutput<Record<string, unknown>>>().toEqualTypeOf<unknown>();
   expectTypeOf<InferOutput<ReturnType<typeof Type.Unknown>>>().toEqualTypeOf<unknown>();
+});
+
+test("a schema of type any, as a whole or in a part, is unknown", () => {
+  // biome-ignore lint/suspicious/noExplicitAny: what JSON.parse() returns
+  const parsed = {} as any;
+  const part = { type: "object", properties: { text: parsed }, required: ["text"] } as const;
+  const typeBox = Type.Object({ title: Type.String(), parsed });
+
+  expectTypeOf<InferInput<typeof parsed>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferHandlerInput<typeof parsed>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferOutput<typeof parsed>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferInput<typeof part>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferInput<typeof typeBox>["title"]>().toEqualTypeOf<string>();
 });

@@ -1,4 +1,4 @@
-import { quote, truncate } from "../internal/text.ts";
+import { describeValue, quote } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
 import type { CallError } from "./error.ts";
 import { validationError } from "./errors.ts";
@@ -30,7 +30,7 @@ export interface Limits {
   bufferedBytes?: number;
   /** Maximum size of a decoded HTTP response, in bytes. @default 64 MiB */
   responseBytes?: number;
-  /** Maximum size of the body of a request to a server, in bytes. @default 4 MiB */
+  /** Maximum size of the body of a request to a server, in bytes. @default 1 MiB */
   requestBytes?: number;
   /** Maximum length of the URL of a request to a server, in characters. @default 16,384 */
   urlLength?: number;
@@ -63,7 +63,7 @@ export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   maxAnonymousMessage: 1024 * 1024,
   bufferedBytes: 64 * 1024 * 1024,
   responseBytes: 64 * 1024 * 1024,
-  requestBytes: 4 * 1024 * 1024,
+  requestBytes: 1024 * 1024,
   urlLength: 16 * 1024,
   eventBytes: 1024 * 1024,
   jsonDepth: 200,
@@ -167,13 +167,7 @@ export function resolveCount<T extends number | undefined>(
 function invalidNumber(option: string, value: unknown, expected: string, operationId?: string): CallError {
   const path = `/${option.replaceAll(".", "/")}`;
   const label = operationId === undefined ? "options" : `options of ${quote(operationId)}`;
-  return validationError(label, [{ path, message: `must be ${expected}, not ${describe(value)}` }]);
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return quote(truncate(value, 40));
-  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
-  return value === null || value === undefined ? String(value) : `a value of type ${typeof value}`;
+  return validationError(label, [{ path, message: `must be ${expected}, not ${describeValue(value)}` }]);
 }
 
 /** Returns a `VALIDATION_ERROR` if `idleTimeout`, `credit` or `creditBytes` of a subscription is invalid. */

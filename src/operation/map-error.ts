@@ -1,4 +1,4 @@
-import { quote, truncate } from "../internal/text.ts";
+import { describeValue, truncate } from "../internal/text.ts";
 import { CallError, isCallError } from "./error.ts";
 
 const maxMessageLength = 2_000;
@@ -12,7 +12,7 @@ export function mapError(error: unknown): CallError {
   if (isCallError(error)) return error;
   const message = errorMessage(error);
   return message === undefined
-    ? new CallError("UNKNOWN_ERROR", `A value that is not an Error was thrown: ${describe(error)}.`, undefined, {
+    ? new CallError("UNKNOWN_ERROR", `A value that is not an Error was thrown: ${describeValue(error)}.`, undefined, {
         cause: error,
       })
     : new CallError("EXECUTION_ERROR", message, undefined, { cause: error });
@@ -29,20 +29,5 @@ function errorMessage(error: unknown): string | undefined {
       : "Error without a message";
   } catch {
     return undefined; // A proxy or a getter threw.
-  }
-}
-
-function describe(value: unknown): string {
-  switch (typeof value) {
-    case "string":
-      return quote(value, 200);
-    case "object":
-      return value === null ? "null" : "an object";
-    case "function":
-      return "a function";
-    case "symbol":
-      return "a symbol";
-    default:
-      return String(value);
   }
 }

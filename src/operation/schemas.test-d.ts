@@ -1,12 +1,7 @@
 import type { Static } from "typebox";
 import { expectTypeOf } from "vitest";
-import type {
-  HTTPResponseMeta,
-  LocalResponseMeta,
-  MCPResponseMeta,
-  ResponseEnvelope,
-  ResponseMeta,
-} from "./envelope.ts";
+import type { ResponseEnvelope } from "./envelope.ts";
+import type { HTTPResponseMeta, LocalResponseMeta, MCPResponseMeta, ResponseMeta } from "./envelope-fields.ts";
 import type { MCPContentBlock } from "./mcp-content.ts";
 import type {
   HTTPResponseMetaSchema,

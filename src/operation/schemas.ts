@@ -1,14 +1,14 @@
 import { type TSchema, Type } from "typebox";
 import type { Field, Shape } from "../internal/shape.ts";
+import type { ResponseEnvelope } from "./envelope.ts";
 import {
   envelopeFields,
   type HTTPResponseMeta,
   type LocalResponseMeta,
   type MCPResponseMeta,
   metaFields,
-  type ResponseEnvelope,
   type ResponseMeta,
-} from "./envelope.ts";
+} from "./envelope-fields.ts";
 import { contentShapes, type MCPContentBlock } from "./mcp-content.ts";
 import { type OperationSpec, specFields } from "./spec.ts";
 

@@ -164,7 +164,7 @@ test("the message names the operation and its problems", () => {
       "/handler must be a function; omit it to register the handler later.",
   );
   expect(() => assertValidSpec(null)).toThrow(
-    "Invalid operation definition: must be an object with namespace, name, version, type, inputSchema and outputSchema.",
+    "Invalid operation definition: it must be an object with namespace, name, version, type, inputSchema and outputSchema.",
   );
 });
 

@@ -5,6 +5,7 @@ import {
   checkResource,
   checkScopes,
   nearestOperation,
+  notAnId,
   notServedNow,
   operationNotFound,
   type ResponseEnvelope,
@@ -127,9 +128,8 @@ function throwIfNotFound(call: CallState, entry: OperationEntry | undefined): as
 }
 
 function notFound({ core, operationId: id, context }: CallState, isRefused: boolean): CallError {
-  if (isRefused) return unavailable("The registry was closed and is not available.", { mayHaveRun: false });
-  // The id may be any value, because it can arrive from a network.
-  if (typeof id !== "string") return operationNotFound("(not a string)");
+  if (isRefused) return unavailable("The registry is closed.", { mayHaveRun: false });
+  if (typeof id !== "string") return notAnId(id);
   if (core.mayAppear(id)) return notServedNow(id);
   return operationNotFound(id, nearestOperation(id, core.specs(), context.identity));
 }

@@ -1,4 +1,5 @@
 import { createLookup, setInspection } from "../internal/lookup.ts";
+import { describeValue } from "../internal/text.ts";
 import {
   type CallableOperation,
   type CallOperation,
@@ -12,14 +13,13 @@ import {
   probedNames,
   type ResponseEnvelope,
   type SubscribeOptions,
-  toData,
   toDataIterator,
   wrongOperationType,
 } from "../operation/index.ts";
 import { execute } from "./call-run.ts";
 import { baseSignal, type CallState, earlier, type MergedOptions } from "./call-state.ts";
 import type { RegistryCore } from "./core.ts";
-import { markPipelineError, notStarted } from "./failures.ts";
+import { dataOf, markPipelineError, notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
 
 /**
@@ -65,8 +65,9 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
   const iterate = (input: unknown, options?: SubscribeOptions) =>
     new Subscription(core, id, input, mergeOptions({ ...base, timeout: undefined }, options));
 
+  const toOwnData = (envelope: ResponseEnvelope) => dataOf(id, envelope);
   const call = (input?: unknown, options?: SubscribeOptions) =>
-    isSubscription() ? toDataIterator(iterate(input, options)) : run(input, options).then(toData);
+    isSubscription() ? toDataIterator(iterate(input, options)) : run(input, options).then(toOwnData);
   const envelope = (input?: unknown, options?: SubscribeOptions) =>
     isSubscription() ? iterate(input, options) : run(input, options);
   async function* pages(input?: unknown, options?: CallOptions) {
@@ -112,21 +113,25 @@ export function createTrustedCall(core: RegistryCore, state: CallState): CallOpe
   const call = nestedCaller(core, state, "trust");
   const run = (operation: string | CallableOperation, input?: unknown, options?: NestedCallOptions) => {
     const id = idOf(operation);
+    if (id === undefined) {
+      const given = describeValue(operation);
+      return Promise.reject(new TypeError(`call() takes a definition or the id of an operation, not ${given}.`));
+    }
     const entry = core.operations.get(id);
     if (entry?.isSubscription) {
       return Promise.reject(markPipelineError(id, wrongOperationType(id, entry.spec.type, "call")));
     }
-    return call(id, input, options).then(toData);
+    return call(id, input, options).then((envelope) => dataOf(id, envelope));
   };
   return run as never;
 }
 
-/** Returns the id of an operation. The argument may be any value, because handlers can pass on their input. */
-function idOf(operation: unknown): string {
+/** Returns the id of an operation, if the argument has one. It may be any value, because handlers can pass on their input. */
+function idOf(operation: unknown): string | undefined {
   if (typeof operation === "string") return operation;
   const { namespace, name } = (operation ?? {}) as Partial<CallableOperation>;
   const hasNames = typeof namespace === "string" && typeof name === "string";
-  return hasNames ? formatOperationId(namespace, name) : "(not an operation)";
+  return hasNames ? formatOperationId(namespace, name) : undefined;
 }
 
 /** Creates an env for code outside a handler. Every call is checked against the given identity. */

@@ -129,6 +129,36 @@ describe("following a source", () => {
     expect(registry.getHandler("test.echo")).toBe(handler);
   });
 
+  test("ends running subscriptions of its operations when it is closed, and lets calls continue", async () => {
+    const registry = new OperationRegistry();
+    const [release, ended] = [deferred(), deferred()];
+    async function* ticks() {
+      try {
+        yield 1;
+        await new Promise(() => {});
+      } finally {
+        ended.resolve();
+      }
+    }
+    const echo = operation({ handler: () => release.promise.then(() => "done") });
+    const { source } = sourceOf(async () => [echo, operation({ name: "ticks", type: "subscription", handler: ticks })]);
+    registry.register(operation({ name: "own", type: "subscription", handler: ticks }));
+    const following = await registry.follow(source);
+    const [theirs, own] = ["test.ticks", "test.own"].map((id) => registry.subscribe(id));
+    await Promise.all([theirs!.next(), own!.next()]);
+    const call = registry.execute("test.echo");
+
+    await following.close();
+    release.resolve();
+
+    await expect(theirs!.next()).rejects.toMatchObject({ code: "UNAVAILABLE", retryable: true });
+    await ended.promise;
+    expect(await theirs!.next()).toEqual({ done: true, value: undefined });
+    expect((await call).data).toBe("done");
+    expect(await Promise.race([own!.next(), new Promise((resolve) => setImmediate(resolve, "open"))])).toBe("open");
+    await own!.return?.();
+  });
+
   test("a change after the end is ignored", async () => {
     const registry = new OperationRegistry();
     const { source, tell } = sourceOf(async () => []);

@@ -3,6 +3,7 @@ import { Emitter } from "../internal/emitter.ts";
 import type { WarnOnce } from "../internal/log.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
+  type CallError,
   type CallOperation,
   type CallOptions,
   handlerMissing,
@@ -20,9 +21,10 @@ import { createTrustedCall, createTrustedEnv } from "./client.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { describeCall, registryWarn, reportListener } from "./reports.ts";
+import { createRegistryWarn, describeCall, reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
+import type { Subscription } from "./subscription.ts";
 import type {
   ChangeEvent,
   CustomAuth,
@@ -49,6 +51,8 @@ export class RegistryCore {
   readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
   isClosed = false;
+  /** Subscriptions whose handler was called. */
+  readonly subscriptions = new Set<Subscription>();
   /** Returns whether a followed source may soon provide an operation that is missing now. */
   mayAppear: (id: string) => boolean = () => false;
   /** Operations by id. Only `put` and `remove` change it. */
@@ -68,7 +72,7 @@ export class RegistryCore {
     this.#outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
     this.isLogging = log;
-    this.#warn = registryWarn(log);
+    this.#warn = createRegistryWarn(log);
     this.defaultTimeout = resolveDuration("defaultTimeout", defaultTimeout, undefined);
   }
 
@@ -94,6 +98,7 @@ export class RegistryCore {
     const { hasListeners } = this.changes;
     const kind = hasListeners && this.operations.has(entry.id) ? "changed" : "added";
     entry.warn = this.#warn;
+    entry.defaultPolicy = this.#outputPolicy;
     this.operations.set(entry.id, entry);
     if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
     this.#searchIndex?.put(entry);
@@ -133,7 +138,7 @@ export class RegistryCore {
   compile(entry: OperationEntry): CompiledOperation {
     const { handler, id } = entry;
     if (handler === undefined) throw markPipelineError(id, handlerMissing(id));
-    entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
+    entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? entry.defaultPolicy);
     entry.compiled.middleware = this.#middlewareOf(entry);
     return entry.compiled;
   }
@@ -169,6 +174,12 @@ export class RegistryCore {
 
   createCall(call: CallState): CallOperation {
     return createTrustedCall(this, call);
+  }
+
+  /** Ends the subscriptions of some operations. */
+  endSubscriptions(operationIds: readonly string[], error: CallError): void {
+    const ids = new Set(operationIds);
+    for (const subscription of this.subscriptions) if (ids.has(subscription.operationId)) subscription.endWith(error);
   }
 
   /** Logs an error that a caller's `onProgress` threw. */

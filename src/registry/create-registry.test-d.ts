@@ -124,10 +124,41 @@ test("the input is optional only where {} is valid", () => {
   // @ts-expect-error: the operation does not exist
   registry.execute("task.lists");
 
+  expectTypeOf(createRegistry()).toEqualTypeOf<OperationRegistry>();
+  expectTypeOf(createRegistry({ operations: [] })).toEqualTypeOf<OperationRegistry>();
+
   const mixed = createRegistry({ operations: [createTask, ...imported] });
   expectTypeOf(mixed.execute("pets.list")).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
   // @ts-expect-error: the title is missing
   mixed.execute("task.create");
+});
+
+test("a registry is created from options, not from operations", () => {
+  // @ts-expect-error: Write createRegistry({ operations: [createTask] }).
+  createRegistry(createTask);
+  // @ts-expect-error: Write createRegistry({ operations: [createTask] }).
+  createRegistry([createTask]);
+});
+
+test("schemas of type any have inputs and outputs of type unknown", () => {
+  // biome-ignore lint/suspicious/noExplicitAny: what JSON.parse() returns
+  const parsed = {} as any;
+  const read = defineOperation({
+    namespace: "file",
+    name: "read",
+    type: "query",
+    inputSchema: parsed,
+    outputSchema: parsed,
+    errors: { MISSING: parsed },
+    handler: (input) => {
+      expectTypeOf(input).toEqualTypeOf<unknown>();
+      return 1;
+    },
+  });
+  const files = createRegistry({ operations: [read, createTask] });
+
+  expectTypeOf(files.execute("file.read", { any: 1 })).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+  expectTypeOf(files.client().file.read()).resolves.toEqualTypeOf<unknown>();
 });
 
 test("subscribe checks id and input, and types each value", async () => {

@@ -68,3 +68,52 @@ test("the other options are passed to the registry", async () => {
 test("without operations, the registry is empty", () => {
   expect([createRegistry().list(), createRegistry({}).list()]).toEqual([[], []]);
 });
+
+test.each([
+  ["a list instead of options", [add]],
+  ["a definition instead of options", add],
+  ["a definition instead of a list", { operations: add }],
+])("%s is an error that shows what to write", (_name, options) => {
+  expect(() => createRegistry(options as never)).toThrow(
+    new TypeError(
+      "createRegistry() takes an object with a list of operations: createRegistry({ operations: [create] }).",
+    ),
+  );
+});
+
+test.each<[name: string, operation: unknown, message: string]>([
+  ["a definition", add, 'The id of an operation must be a string. Pass "math.add" instead of the definition.'],
+  ["nothing", undefined, "The id of an operation must be a string, not undefined."],
+  ["a number", 7, "The id of an operation must be a string, not 7."],
+])("%s in place of an id is an error that shows what to write", async (_name, operation, message) => {
+  const registry = createRegistry({ operations: [add] });
+
+  const error: unknown = await registry.execute(operation as "math.add", { left: 1, right: 2 }).catch((it) => it);
+
+  expect(error).toMatchObject({ code: "OPERATION_NOT_FOUND", message, mayHaveRun: false });
+});
+
+test("a nested call of nothing is an error that shows what to write", async () => {
+  const missing = new Map<string, string>().get("math.none");
+  const broken = defineOperation({
+    ...add,
+    name: "broken",
+    handler: (_input, { call }) => call(missing!, {}),
+  });
+  const registry = createRegistry({ operations: [broken] });
+
+  const error: unknown = await registry.execute("math.broken", { left: 1, right: 2 }).catch((it) => it);
+
+  expect(error).toMatchObject({
+    code: "EXECUTION_ERROR",
+    message: "call() takes a definition or the id of an operation, not undefined.",
+  });
+});
+
+test.each([undefined, {}, add])("%j is not a source", async (source) => {
+  const registry = createRegistry();
+
+  await expect(registry.follow(source as never)).rejects.toThrow(
+    new TypeError("follow() takes a source, such as openAPISource(…), mcpSource(…) or moduleSource(…)."),
+  );
+});

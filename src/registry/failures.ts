@@ -1,4 +1,6 @@
-import { CallError, isCallError, mapError, nestedFailure } from "../operation/index.ts";
+import { setInspection } from "../internal/lookup.ts";
+import { quote } from "../internal/text.ts";
+import { CallError, isCallError, mapError, nestedFailure, type ResponseEnvelope, toData } from "../operation/index.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { reportUndeclaredDetails } from "./reports.ts";
 
@@ -21,8 +23,32 @@ export function notStarted(operationId: string, cause: unknown): CallError {
   return markPipelineError(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }
 
+/** Errors of handlers, with the id of the operation; of nested calls, the innermost one. */
+const failedIn = new WeakMap<CallError, string>();
+let isInspected = false;
+
+/**
+ * Makes `console.log` and `util.inspect` of Node print the operation that failed. It is not a property, because callers in
+ * other processes receive an equal error.
+ */
+export function showOperation(error: CallError, operationId: string): CallError {
+  if (!failedIn.has(error)) failedIn.set(error, operationId);
+  if (isInspected) return error;
+  isInspected = true;
+  setInspection(CallError.prototype, (failure, options, format) => {
+    const id = failedIn.get(failure);
+    const text = format(failure, { ...options, customInspect: false });
+    return id === undefined ? text : `${text} in operation ${quote(id)}`;
+  });
+  return error;
+}
+
 /** Converts an error of a handler to the `CallError` that its caller receives. */
 export function toFailure(entry: OperationEntry, error: unknown): CallError {
+  return showOperation(toCallError(entry, error), entry.id);
+}
+
+function toCallError(entry: OperationEntry, error: unknown): CallError {
   if (!isCallError(error)) return mapError(error);
   const nestedId = pipelineErrors.get(error);
   if (nestedId !== undefined) return withMayHaveRun(nestedFailure(nestedId, error));
@@ -39,4 +65,13 @@ function withMayHaveRun(error: CallError): CallError {
   if (error.mayHaveRun !== false) return error;
   const { code, message, details, retryable } = error;
   return new CallError(code, message, details, { cause: error, retryable });
+}
+
+/** Returns the data of a call. The error of a failed MCP tool prints its id. */
+export function dataOf(id: string, envelope: ResponseEnvelope): unknown {
+  try {
+    return toData(envelope);
+  } catch (error) {
+    throw showOperation(error as CallError, id);
+  }
 }

@@ -82,7 +82,7 @@ describe("include and exclude", () => {
     expect(reports).toEqual([
       {
         imported: [],
-        skipped: [{ where: "shop.a", reason: "excluded by include or exclude" }],
+        skipped: [{ where: "shop.a", reason: "The configuration excludes it." }],
         warnings: [
           { where: "include", reason: "No operation is registered: include and exclude filter out all 1 of them." },
         ],
@@ -160,7 +160,7 @@ describe("rename and namespace", () => {
   );
 });
 
-test("an operation whose id another one of the source has takes the id when that one is gone", async () => {
+test("an operation whose id is taken by another one of the source is registered when that one is removed", async () => {
   const registry = new OperationRegistry();
   const { source, change } = createSource([{ name: "a" }, { name: "b" }, { name: "c" }]);
   await registry.follow(source, { rename: { "shop.a": "c", "shop.b": "c" }, onReport: () => {} });
@@ -221,7 +221,10 @@ describe("accessControl", () => {
   test.each([
     [null, "/accessControl must be an object; use { requiredScopes: [] } to allow every caller"],
     [{ requiredScopes: "admin" }, "/accessControl/requiredScopes must be a list of strings; use [] to require none"],
-    [{ requiredScopesAny: ["a"] }, "/accessControl/requiredScopes must be a list of strings; use [] to require none"],
+    [
+      { requiredScopesAny: ["a"] },
+      "/accessControl/requiredScopes is missing and must be a list of strings; use [] to require none",
+    ],
   ])("an invalid rule %j is refused before anything is loaded", async (accessControl, problem) => {
     const load = vi.fn(async () => []);
     const { source } = createSource([], { load });

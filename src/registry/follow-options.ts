@@ -7,6 +7,7 @@ import {
   formatOperationId,
   type IOperationDefinition,
   namespacePattern,
+  type OperationSpec,
   toAccessControl,
 } from "../operation/index.ts";
 import { createSelector, type Selector } from "./selection.ts";
@@ -19,16 +20,26 @@ export interface AdaptedOperation {
   readonly definition: IOperationDefinition;
 }
 
+/** Restricts operations in addition to the options of `follow()`. */
+export interface AdapterHooks {
+  /**
+   * Returns the scopes that an operation requires in addition, or `undefined` if it must not be registered. `ids` are its
+   * ids before and after renaming.
+   */
+  restrict?(spec: OperationSpec, ids: readonly string[]): readonly string[] | undefined;
+}
+
 /** Applies the options of `follow()` to the operations of a source. */
 export class SourceAdapter {
   readonly #options: FollowOptions;
+  readonly #hooks: AdapterHooks;
   readonly #selects: Selector;
   readonly #access: AccessControl | undefined;
   readonly #replacesAccess: boolean;
   readonly #definesRoutes: boolean;
 
   /** Throws a `TypeError` or a `CallError` for an invalid option. */
-  constructor(source: OperationSource, options: FollowOptions) {
+  constructor(source: OperationSource, options: FollowOptions, hooks: AdapterHooks) {
     const { rename, namespace, accessControl } = options;
     if (rename !== undefined && typeof rename !== "function" && (typeof rename !== "object" || rename === null)) {
       throw new TypeError('"rename" must be an object or a function, such as { "task.make": "create" }.');
@@ -39,6 +50,7 @@ export class SourceAdapter {
       );
     }
     this.#options = options;
+    this.#hooks = hooks;
     this.#selects = createSelector(options);
     this.#access = accessControl === undefined ? undefined : toAccessControl(accessControl);
     this.#replacesAccess = source.replacesAccess === true;
@@ -46,7 +58,7 @@ export class SourceAdapter {
   }
 
   /**
-   * Renames an operation and applies the access rule. Returns `undefined` for one that `include` or `exclude` filters out.
+   * Renames an operation and applies the access rule. Returns `undefined` for one that `include`, `exclude` or a hook filters out.
    * Throws a `CallError` when the access rules cannot be combined.
    */
   adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
@@ -55,16 +67,29 @@ export class SourceAdapter {
     const name = typeof renamed === "string" ? renamed : definition.name;
     const id = formatOperationId(namespace, name);
     if (!this.#selects({ id, spec: definition })) return undefined;
+    const scopes = this.#restrict(definition, namespace, name);
+    if (scopes === undefined) return undefined;
     const changes: Partial<IOperationDefinition> = {};
     if (namespace !== definition.namespace) changes.namespace = namespace;
     if (name !== definition.name) changes.name = name;
     if (!this.#definesRoutes) dropRoute(definition, changes);
-    if (this.#access !== undefined) changes.accessControl = this.#toRule(definition.accessControl, this.#access);
+    const access = this.#toRule(definition.accessControl);
+    if (scopes.length > 0) changes.accessControl = addRule(access, { requiredScopes: [...scopes] });
+    else if (access !== definition.accessControl) changes.accessControl = access;
     return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
   }
 
-  #toRule(own: AccessControl, given: AccessControl): AccessControl {
-    return this.#replacesAccess ? given : addRule(own, given);
+  /** Passes every combination of old and new namespace and name, so that a rule for one of them matches. */
+  #restrict(definition: IOperationDefinition, namespace: string, name: string): readonly string[] | undefined {
+    if (this.#hooks.restrict === undefined) return [];
+    const namespaces = [definition.namespace, namespace];
+    const ids = namespaces.flatMap((one) => [`${one}.${definition.name}`, `${one}.${name}`]);
+    return this.#hooks.restrict(definition, ids);
+  }
+
+  #toRule(own: AccessControl): AccessControl {
+    if (this.#access === undefined) return own;
+    return this.#replacesAccess ? this.#access : addRule(own, this.#access);
   }
 }
 

@@ -1,24 +1,20 @@
 import { ReportBuilder } from "../from/report.ts";
 import type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "../from/source.ts";
-import { onAbort } from "../internal/abort-listeners.ts";
 import { BoundedMap } from "../internal/bounded.ts";
 import { notify } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
-import { waitFor } from "../internal/wait.ts";
 import {
-  aborted,
-  CallError,
   formatOperationId,
   type IOperationDefinition,
   mapError,
   type OperationSpec,
-  resolveDuration,
+  unavailable,
 } from "../operation/index.ts";
 import { toCallerView } from "../schema/index.ts";
 import type { RegistryCore } from "./core.ts";
-import { SourceAdapter } from "./follow-options.ts";
-import type { ChangeEvent, Following, FollowOptions, OperationRegistry, WaitForOptions } from "./types.ts";
+import { type AdapterHooks, SourceAdapter } from "./follow-options.ts";
+import type { ChangeEvent, Following, FollowOptions, OperationRegistry } from "./types.ts";
 
 const log = logger("registry");
 
@@ -27,16 +23,29 @@ type Target = Pick<
   "get" | "getHandler" | "has" | "on" | "register" | "registerHandler" | "registerSpec" | "replace" | "unregister"
 >;
 
+/** What a hub adds to the options of `follow()`. */
+export interface FollowHooks extends AdapterHooks {
+  /** Cancels loading. @default loading is cancelled when the registry is closed */
+  readonly signal?: AbortSignal;
+  /** Called when the operations have been removed, before the source is closed. */
+  onRemoved?(operationIds: readonly string[]): Promise<void>;
+}
+
 /**
  * Registers the operations of a source and applies its changes. It replaces and removes only operations of the source. An
  * operation whose id is taken is registered when the id is free. An invalid operation does not affect the others.
  */
 export class Follower implements Following {
   readonly #target: Target;
+  readonly #core: RegistryCore;
+  /** All followers of the registry. A closed one is removed. */
+  readonly #followers: Set<Follower>;
   readonly #source: OperationSource;
   readonly #adapter: SourceAdapter;
   readonly #onReport: FollowOptions["onReport"];
-  readonly #isYielded: (id: string) => boolean;
+  readonly #hooks: FollowHooks;
+  /** The operations of the source, also those that are not registered, by id in the source. */
+  readonly #definitions = new Map<string, IOperationDefinition>();
   /** Id in the registry by id in the source. */
   readonly #ids = new Map<string, string>();
   /** The reverse of {@link #ids}. */
@@ -60,23 +69,38 @@ export class Follower implements Following {
   #lastReport: SourceReport | undefined = undefined;
   #isReportDue = false;
 
-  /** @param isYielded - Returns whether the operation with this id is from a source that yields to others. */
-  constructor(target: Target, source: OperationSource, options: FollowOptions, isYielded: (id: string) => boolean) {
+  constructor(
+    target: Target,
+    core: RegistryCore,
+    followers: Set<Follower>,
+    source: OperationSource,
+    options: FollowOptions,
+    hooks: FollowHooks,
+  ) {
     this.#target = target;
+    this.#core = core;
+    this.#followers = followers;
     this.#source = source;
-    this.#adapter = new SourceAdapter(source, options);
+    this.#adapter = new SourceAdapter(source, options, hooks);
     this.#onReport = options.onReport;
-    this.#isYielded = source.yields === true ? () => false : isYielded;
+    this.#hooks = hooks;
+    followers.add(this);
   }
 
-  /** Returns whether the operation with this id is from the source and may be replaced by that of another source. */
-  yields(id: string): boolean {
-    return this.#source.yields === true && this.#own.has(id) && !this.#lent.has(id);
+  /** The registered operations of the source, by id. */
+  get operations(): ReadonlyMap<string, IOperationDefinition> {
+    return this.#own;
   }
 
-  /** Returns whether the operation with this id is from the source. */
-  holds(id: string): boolean {
-    return this.#own.has(id);
+  /** Applies the hooks to all operations again, because their results have changed. */
+  refresh(): void {
+    this.#apply({ added: [], changed: [...this.#definitions.values()], removed: [] });
+  }
+
+  /** Returns whether the operation with this id is from a source that yields to this one. */
+  #isYielded(id: string): boolean {
+    if (this.#source.yields === true) return false;
+    return [...this.#followers].some((other) => other.#source.yields && other.#own.has(id) && !other.#lent.has(id));
   }
 
   /** Returns whether the source may soon provide an operation that it does not have now. */
@@ -84,7 +108,9 @@ export class Follower implements Following {
     return this.#source.isIncomplete?.(this.#formerIds.get(id) ?? id) ?? false;
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  /** Loads the source. `closing` fires when the registry is closed. */
+  async start(closing: AbortSignal): Promise<void> {
+    const { signal = closing } = this.#hooks;
     // Listen before loading, so that no change is lost.
     this.#stops.push(
       this.#source.onChange?.((change) => {
@@ -93,6 +119,7 @@ export class Follower implements Following {
       }),
     );
     try {
+      signal.throwIfAborted();
       const definitions = await this.#source.load(this.#loadOptions(signal));
       if (this.#state === "closed") return;
       this.#stops.push(this.#target.on("change", (event) => this.#onChange(event)));
@@ -105,7 +132,8 @@ export class Follower implements Following {
       }
     } catch (error) {
       for (const stop of this.#stops) stop?.();
-      if (signal.aborted) await this.close(); // The registry is closed, so loading is not retried.
+      this.#followers.delete(this);
+      if (signal.aborted) await this.close(); // Loading is not retried.
       throw error;
     }
     this.#state = "following";
@@ -113,21 +141,25 @@ export class Follower implements Following {
     this.#deliverReport();
   }
 
-  close(): Promise<void> {
+  readonly close = (): Promise<void> => {
     this.#closing ??= this.#close();
     return this.#closing;
-  }
+  };
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   async #close(): Promise<void> {
+    const ids = [...this.#own.keys()];
     this.#state = "closed";
+    this.#followers.delete(this);
     for (const stop of this.#stops) stop?.();
     this.#waiting.clear();
     this.#displaced.clear();
-    for (const id of [...this.#own.keys()]) this.#remove(id);
+    for (const id of ids) this.#remove(id);
+    this.#core.endSubscriptions(ids, unavailable("The source of the operation was closed.", { mayHaveRun: true }));
+    await this.#hooks.onRemoved?.(ids);
     await this.#source.close();
   }
 
@@ -143,7 +175,10 @@ export class Follower implements Following {
   }
 
   #apply({ added, changed, removed }: SourceChange): void {
-    for (const sourceId of removed) this.#forget(sourceId);
+    for (const sourceId of removed) {
+      this.#definitions.delete(sourceId);
+      this.#forget(sourceId);
+    }
     for (const definition of [...changed, ...added]) this.#add(definition);
     for (const { id, definition } of [...this.#displaced.values()]) {
       if (!this.#sourceIds.has(id)) this.#add(definition);
@@ -155,10 +190,11 @@ export class Follower implements Following {
     let sourceId = "(not an operation)";
     try {
       sourceId = formatOperationId(definition.namespace, definition.name);
+      this.#definitions.set(sourceId, definition);
       const adapted = this.#adapter.adapt(sourceId, definition);
       if (adapted?.id !== this.#ids.get(sourceId)) this.#forget(sourceId);
       if (adapted === undefined) {
-        return this.#report.skipped(sourceId, "excluded by include or exclude", { requested: true });
+        return this.#report.skipped(sourceId, "The configuration excludes it.", { requested: true });
       }
       const { id } = adapted;
       const user = this.#sourceIds.get(id) ?? sourceId;
@@ -275,7 +311,7 @@ export class Follower implements Following {
     this.#lastReport = report.report;
     notify(
       () => report.deliver(receiver),
-      (error) => log.error("onReport of {source} threw: {error}", { source, error }),
+      (error) => log.error("onReport of {source} failed: {error}", { source, error }),
     );
   }
 }
@@ -292,45 +328,4 @@ function hasSameSchemas(one: OperationSpec, other: OperationSpec): boolean {
   } catch {
     return false; // A lazy schema could not be created.
   }
-}
-
-const defaultWaitMs = 30_000;
-
-/** Resolves when an operation can be called. `closing` fires when the registry is closed, with the error as its reason. */
-export async function waitForOperation(
-  core: RegistryCore,
-  id: string,
-  options: WaitForOptions,
-  closing: AbortSignal,
-): Promise<void> {
-  const timeout = resolveDuration("timeout", options.timeout, defaultWaitMs, { infinite: true });
-  const isCallable = () => core.operations.get(id)?.handler !== undefined;
-  closing.throwIfAborted();
-  if (isCallable()) return;
-  const stops: Unsubscribe[] = [];
-  const appears = new Promise<void>((resolve, reject) => {
-    stops.push(
-      core.changes.on(() => {
-        if (isCallable()) resolve();
-      }),
-      onAbort(closing, reject),
-    );
-  });
-  try {
-    await waitFor(appears, { timeout, signal: options.signal }, (failure) =>
-      failure === "TIMEOUT"
-        ? notRegistered(id, timeout, core.nearestId(id))
-        : aborted(id, options.signal?.reason, false),
-    );
-  } finally {
-    for (const stop of stops) stop();
-  }
-}
-
-function notRegistered(id: string, timeout: number, nearest: string | undefined): CallError {
-  const advice =
-    nearest === undefined ? "Check that its source is followed and running." : `Did you mean ${quote(nearest)}?`;
-  const message = `No operation ${quote(id)} was registered within ${timeout} ms. ${advice}`;
-  const details = nearest === undefined ? { operationId: id } : { operationId: id, nearest };
-  return new CallError("TIMEOUT", message, details, { retryable: true, mayHaveRun: false });
 }

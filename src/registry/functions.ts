@@ -1,3 +1,4 @@
+import type { OperationSource } from "../from/source.ts";
 import type {
   CallOptions,
   DataOf,
@@ -11,15 +12,17 @@ import type {
   ResponseEnvelope,
   SubscribeArguments,
   SubscribeOptions,
+  SubscriptionIterator,
   SubscriptionsOf,
 } from "../operation/index.ts";
 import type { CallOrigin } from "./call-origin.ts";
 import { stateOf } from "./call-state.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
+import type { Follower, FollowHooks } from "./follow.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
-import type { CustomAuth, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
+import type { CustomAuth, FollowOptions, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
 
 /**
  * Stores operations and runs them. A registry created by `createRegistry` is typed with their ids, inputs and outputs, and
@@ -58,17 +61,23 @@ export interface CreateRegistryOptions<Operations extends readonly IOperationDef
 
 /**
  * Creates a typed registry: `execute`, `subscribe`, `buildEnv` and `client` check ids, inputs and outputs at compile
- * time. Operations whose names are unknown at compile time, such as imported ones, can be called without these checks.
+ * time. Without operations the registry is untyped and accepts any id, for operations that are registered or imported later.
  * @example
  * const registry = createRegistry({ operations: [create, list] });
  */
 export function createRegistry<const Operations extends readonly IOperationDefinition[] = readonly []>(
-  options: CreateRegistryOptions<Operations> = {},
-): OperationRegistry<KnownFrom<Operations>> {
-  const { operations, ...registryOptions } = options;
+  options: CreateRegistryOptions<Operations> & {
+    namespace?: "Write createRegistry({ operations: [create] }).";
+  } = {},
+): OperationRegistry<Operations extends readonly [] ? KnownOperations : KnownFrom<Operations>> {
+  const { operations = [], ...registryOptions } = options;
+  if (Array.isArray(options) || options.namespace !== undefined || !(Symbol.iterator in operations)) {
+    const example = "createRegistry({ operations: [create] })";
+    throw new TypeError(`createRegistry() takes an object with a list of operations: ${example}.`);
+  }
   const registry = new OperationRegistry(registryOptions as RegistryOptions);
-  registry.registerAll(operations ?? []);
-  return registry as OperationRegistry<KnownFrom<Operations>>;
+  registry.registerAll(operations);
+  return registry as never;
 }
 
 /**
@@ -119,6 +128,16 @@ export function coreOf<Known extends KnownOperations>(registry: OperationRegistr
   return Registry.coreOf(registry);
 }
 
+/** `registry.follow` with hooks, for a hub. */
+export function followWith(
+  registry: OperationRegistry,
+  source: OperationSource,
+  options: FollowOptions,
+  hooks: FollowHooks,
+): Promise<Follower> {
+  return Registry.follow(registry, source, options, hooks);
+}
+
 /** Subscribes to an operation for a remote caller. */
 export function subscribeIncoming(
   core: RegistryCore,
@@ -126,7 +145,7 @@ export function subscribeIncoming(
   input: unknown,
   options: SubscribeOptions,
   incoming: CallOrigin,
-): AsyncIterableIterator<ResponseEnvelope, undefined> {
+): SubscriptionIterator<ResponseEnvelope> {
   return new Subscription(core, id, input, options, incoming);
 }
 

@@ -6,18 +6,20 @@ export type {
   NestedMode,
 } from "./client.ts";
 export type { RegistryCore } from "./core.ts";
+export type { Follower, FollowHooks } from "./follow.ts";
 export {
   type BuildEnvOptions,
   buildEnv,
   type CreateRegistryOptions,
   coreOf,
   createRegistry,
+  followWith,
   OperationRegistry,
   publishedSpecs,
   subscribe,
   subscribeIncoming,
 } from "./functions.ts";
-export { type CallOutcome, Guard } from "./guard.ts";
+export { Guard } from "./guard.ts";
 export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
 export { createSelector, type Selector } from "./selection.ts";
 export type {

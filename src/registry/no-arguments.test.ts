@@ -23,7 +23,7 @@ test("no input names the properties that are missing", async () => {
   registry.register(operation({ inputSchema: Type.Object({ a: Type.String() }) }));
 
   await expect(registry.execute("test.echo", undefined)).rejects.toThrow(
-    'Invalid input of "test.echo": must have required properties a.',
+    'Invalid input of "test.echo": it must have the required property "a".',
   );
 });
 

@@ -7,11 +7,13 @@ import {
   type OperationHandler,
   type OperationSpec,
   OperationType,
+  type OutputPolicy,
   type SubscriptionHandler,
   toPublicSpec,
 } from "../operation/index.ts";
 import { isStandardSchema, type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
+import type { RegisteredOperation } from "./types.ts";
 
 /** Properties of a handler that forwards calls to another registry. */
 export interface Forwarding {
@@ -40,9 +42,6 @@ export function forwardingOf(handler: object | undefined): Forwarding | undefine
 
 const ignore: WarnOnce = () => {};
 
-/** A value that can be registered: a definition, or a spec that receives its handler later. */
-export type Registrable = OperationSpec & Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">>;
-
 /** Properties that few operations have. */
 interface Extras {
   fillDefaults: boolean | undefined;
@@ -67,10 +66,12 @@ export class OperationEntry {
   compiled: CompiledOperation | undefined = undefined;
   /** Logs a warning about the operation, if its registry logs warnings. Set when it is registered. */
   warn: WarnOnce = ignore;
+  /** The policy of the registry, for a spec without one. Set when it is registered. */
+  defaultPolicy: OutputPolicy = "cast";
   readonly #extras: Extras | undefined;
   #published: OperationSpec | undefined = undefined;
 
-  constructor(id: string, definition: Registrable) {
+  constructor(id: string, definition: RegisteredOperation) {
     let validate: StandardValidate | undefined;
     this.id = id;
     this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
@@ -118,21 +119,26 @@ export class OperationEntry {
     return this.#extras?.validate;
   }
 
-  /** The spec that peers receive: with the caller's view of the input, and without `_meta`, which may be internal. */
+  /**
+   * The spec that peers receive: with the caller's view of the input and the policy of the registry, and without `_meta`,
+   * which may be internal.
+   */
   get published(): OperationSpec {
     if (this.#published === undefined) {
       const spec = toPublicSpec(this.spec);
       if (this.fillsDefaults) spec.inputSchema = toCallerView(spec.inputSchema);
+      // Importers would normalise again what this policy leaves as it is.
+      if (this.defaultPolicy !== "cast") spec.outputPolicy ??= this.defaultPolicy;
       this.#published = Object.freeze(spec);
     }
     return this.#published;
   }
 
   /** The operation as `list()` and `get()` return it. Lazy schemas are not read. */
-  describe(): Registrable {
+  describe(): RegisteredOperation {
     const { spec, handler } = this;
     const pages = this.#extras && Object.getOwnPropertyDescriptor(this.#extras, "nextPage");
-    const shown: Registrable = Object.create(null, Object.getOwnPropertyDescriptors(spec));
+    const shown: RegisteredOperation = Object.create(null, Object.getOwnPropertyDescriptors(spec));
     Object.setPrototypeOf(shown, Object.prototype);
     if (handler !== undefined) Object.defineProperty(shown, "handler", { value: handler, enumerable: true });
     if (!this.fillsDefaults) Object.defineProperty(shown, "fillDefaults", { value: false, enumerable: true });
@@ -142,12 +148,12 @@ export class OperationEntry {
 }
 
 /** Returns whether a schema is a getter. Sources create such schemas on first access, so they must not be read early. */
-function isLazy(definition: Registrable): boolean {
+function isLazy(definition: RegisteredOperation): boolean {
   return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
 }
 
 /** Converts error schemas of other schema libraries, like those of input and output. */
-function withErrorSchemas(definition: Registrable, id: string): Registrable {
+function withErrorSchemas(definition: RegisteredOperation, id: string): RegisteredOperation {
   if (hasGetter(definition, "errorSchemas") || definition.errorSchemas === undefined) return definition;
   if (!definition.errorSchemas.some(({ schema }) => isStandardSchema(schema))) return definition;
   const errorSchemas = definition.errorSchemas.map((error) => {
@@ -157,7 +163,7 @@ function withErrorSchemas(definition: Registrable, id: string): Registrable {
   return { ...definition, errorSchemas };
 }
 
-function toExtras(definition: Registrable, validate: StandardValidate | undefined): Extras | undefined {
+function toExtras(definition: RegisteredOperation, validate: StandardValidate | undefined): Extras | undefined {
   const { fillDefaults } = definition;
   const isLazyPage = hasGetter(definition, "nextPage");
   const nextPage = isLazyPage ? undefined : definition.nextPage;

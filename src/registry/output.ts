@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { holdsInexact, inexactNumbersIn } from "../internal/exact-json.ts";
+import { setInspection } from "../internal/lookup.ts";
 import {
   CallError,
   type Drift,
@@ -185,6 +186,7 @@ function withDrift(
   const earlier = meta.drift?.filter(isNew) ?? [];
   const all = earlier.length === 0 ? drift : [...earlier, ...drift].slice(0, 20);
   const total = (meta.driftTotal ?? earlier.length) + (driftTotal ?? drift.length);
+  setInspection(all, (list, options, format) => format([...list], options)); // otherwise nested too deeply to be shown
   const noted = { ...meta, drift: all };
   if (total > all.length) noted.driftTotal = total;
   return { data, meta: noted };

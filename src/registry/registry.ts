@@ -21,8 +21,8 @@ import {
 import { execute } from "./call-run.ts";
 import { type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
-import { Follower, waitForOperation } from "./follow.ts";
-import { OperationEntry, type Registrable } from "./operation-entry.ts";
+import { Follower, type FollowHooks } from "./follow.ts";
+import { OperationEntry } from "./operation-entry.ts";
 import { Subscription } from "./subscription.ts";
 import type {
   ChangeEvent,
@@ -37,6 +37,7 @@ import type {
   SearchOptions,
   WaitForOptions,
 } from "./types.ts";
+import { waitForOperation } from "./wait-for-operation.ts";
 
 /** The implementation of the interface `OperationRegistry`. */
 export class Registry {
@@ -71,7 +72,7 @@ export class Registry {
     this.#core.put(this.#createNew(definition, true));
   }
 
-  registerAll(definitions: Iterable<Registrable>): void {
+  registerAll(definitions: Iterable<RegisteredOperation>): void {
     const entries = new Map<string, OperationEntry>();
     for (const definition of definitions) {
       const entry = this.#createNew(definition, false);
@@ -166,28 +167,32 @@ export class Registry {
     }
   }
 
-  async follow(source: OperationSource, options: FollowOptions = {}): Promise<Following> {
+  follow(source: OperationSource, options: FollowOptions = {}): Promise<Following> {
+    return this.#follow(source, options, {});
+  }
+
+  /** Follows a source with hooks, for a hub. */
+  static follow(
+    registry: unknown,
+    source: OperationSource,
+    options: FollowOptions,
+    hooks: FollowHooks,
+  ): Promise<Follower> {
+    return (registry as Registry).#follow(source, options, hooks);
+  }
+
+  async #follow(source: OperationSource, options: FollowOptions, hooks: FollowHooks): Promise<Follower> {
     if (this.#core.isClosed) throw closed();
+    if (typeof source?.load !== "function") {
+      throw new TypeError("follow() takes a source, such as openAPISource(…), mcpSource(…) or moduleSource(…).");
+    }
     const isReported = this.#core.isLogging || options.onReport !== undefined;
     const followed = isReported ? options : { ...options, onReport: ignore };
-    const isYielded = (id: string) => Array.from(this.#following).some((other) => other.yields(id));
-    const follower = new Follower(this, source, followed, isYielded);
-    this.#following.add(follower);
-    const close = () => {
-      this.#following.delete(follower);
-      return follower.close();
-    };
-    try {
-      await follower.start(this.#closing.signal);
-    } catch (error) {
-      this.#following.delete(follower);
-      throw error;
-    }
-    if (this.#core.isClosed) {
-      await close();
-      throw closed();
-    }
-    return { close, [Symbol.asyncDispose]: close };
+    const follower = new Follower(this, this.#core, this.#following, source, followed, hooks);
+    await follower.start(this.#closing.signal);
+    if (!this.#core.isClosed) return follower;
+    await follower.close();
+    throw closed();
   }
 
   waitFor(id: string, options: WaitForOptions = {}): Promise<void> {
@@ -206,9 +211,7 @@ export class Registry {
   async #close(): Promise<void> {
     this.#core.isClosed = true;
     this.#closing.abort(closed());
-    const following = [...this.#following];
-    this.#following.clear();
-    const outcomes = await Promise.allSettled(following.map((one) => one.close()));
+    const outcomes = await Promise.allSettled(Array.from(this.#following, (one) => one.close()));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
@@ -216,7 +219,7 @@ export class Registry {
     await this.close();
   }
 
-  #createNew(definition: Registrable, needsHandler: boolean): OperationEntry {
+  #createNew(definition: RegisteredOperation, needsHandler: boolean): OperationEntry {
     const entry = createEntry(definition, needsHandler);
     if (this.#core.operations.get(entry.id) !== undefined && !this.#isFollowed(entry.id))
       throw alreadyRegistered(entry.id);
@@ -225,12 +228,12 @@ export class Registry {
 
   /** Returns whether an operation is from a source. The program may register another one with the same id. */
   #isFollowed(id: string): boolean {
-    for (const follower of this.#following) if (follower.holds(id)) return true;
+    for (const follower of this.#following) if (follower.operations.has(id)) return true;
     return false;
   }
 }
 
-function createEntry(definition: Registrable, needsHandler: boolean): OperationEntry {
+function createEntry(definition: RegisteredOperation, needsHandler: boolean): OperationEntry {
   assertValidSpec(definition);
   const id = formatOperationId(definition.namespace, definition.name);
   if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
@@ -259,7 +262,7 @@ function isGeneratorTag(tag: unknown): boolean {
 function ignore(): void {}
 
 function closed(): CallError {
-  return unavailable("The registry was closed and is not available.", { mayHaveRun: false });
+  return unavailable("The registry is closed.", { mayHaveRun: false });
 }
 
 function alreadyRegistered(id: string): CallError {

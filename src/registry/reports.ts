@@ -11,11 +11,10 @@ import type { OperationEntry } from "./operation-entry.ts";
 import type { RegistryCallEvent, RegistryCallEventBase } from "./types.ts";
 
 const log = logger("registry");
-const warnOnce = createWarnOnce(log);
 
-/** Returns the function that logs warnings about operations: once per operation and kind in this process. */
-export function registryWarn(isLogging: boolean): WarnOnce {
-  return isLogging ? warnOnce : () => {};
+/** Creates the function that logs warnings about the operations of a registry, once per operation and kind. */
+export function createRegistryWarn(isLogging: boolean): WarnOnce {
+  return isLogging ? createWarnOnce(log) : () => {};
 }
 
 /** One message per kind of drift. `place` is a JSON pointer into the data. */
@@ -141,7 +140,7 @@ function matches(schema: TSchema, details: unknown): boolean {
 
 /** Logs that a handler ended after its call had failed with TIMEOUT or ABORTED. */
 export function reportLateResult(operationId: string): void {
-  log.debug("{operationId} settled after its call had ended; the result is dropped.", { operationId });
+  log.debug("{operationId} settled after its call had ended. The result was dropped.", { operationId });
 }
 
 /** Logs that a handler failed during cleanup, after its consumer had stopped reading. */
@@ -151,5 +150,5 @@ export function reportAbandoned(operationId: string, error: unknown): void {
 
 /** Logs that a listener to the registry's events threw. */
 export function reportListener(event: string, error: unknown): void {
-  log.error("A listener to {event} events threw: {error}", { event, error });
+  log.error("A listener for {event} events failed: {error}", { event, error });
 }

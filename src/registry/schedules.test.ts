@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { countCases } from "../internal/testing.ts";
 import { CallError, type OperationContext } from "../operation/index.ts";
 import { OperationRegistry, subscribe } from "./functions.ts";
 import {
@@ -111,7 +112,7 @@ describe("every schedule", () => {
         await nextTurn();
         expect(unhandled).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: countCases(500) },
     );
   });
 
@@ -175,7 +176,7 @@ describe("every schedule", () => {
         await nextTurn();
         expect(unhandled).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: countCases(500) },
     );
   });
 });

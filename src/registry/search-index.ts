@@ -1,4 +1,4 @@
-import { toQueryStems, toStems } from "../internal/words.ts";
+import { type QueryTerm, toQueryTerms, toStems, toTellingStems } from "../internal/words.ts";
 import { checkScopes, type OperationSpec, toIdentity } from "../operation/index.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { SearchOptions } from "./types.ts";
@@ -8,11 +8,19 @@ const maxFieldLength = 1_000;
 /** Maximum number of characters of a query, which may arrive from a network. */
 const maxQueryLength = 10_000;
 /** Maximum number of words of a query. */
-const maxQueryStems = 32;
+const maxQueryTerms = 32;
 /** Shorter words match whole words only: too many words begin with the same two letters. */
 const minPrefixLength = 3;
 /** Exceeds the sum of all word scores: an operation whose id or name equals the query ranks first. */
 const exactNameBonus = 1_000;
+/** Weight of a match with a synonym. That of the word itself is 1. */
+const synonymLikeness = 0.5;
+/** Weight of a match with a word that may mean the same. */
+const relatedLikeness = 0.1;
+/** Number of results whose names and titles are compared with the query. Limits the cost of a search. */
+const maxCompared = 30;
+/** Added to the score of a result, as a multiple of it, if the query has all words of its name and title. */
+const coverageBonus = 2;
 
 /** The fields with their weights. In a field longer than `usualLength` words, a match weighs less. */
 const fields: ReadonlyArray<{ weight: number; usualLength: number; read(spec: OperationSpec): string | undefined }> = [
@@ -40,7 +48,8 @@ interface Occurrences {
 
 /**
  * Finds operations by words and ranks them: a rare word weighs more than a common one (BM25), a word in a name or title
- * more than one in a description, and a whole word more than a part of one. Call `put` and `remove` to update it.
+ * more than one in a description, and a whole word more than a part of one or a synonym. Among the best, those rank first
+ * whose name and title have few words besides those of the query. Call `put` and `remove` to update it.
  */
 export class SearchIndex {
   #byId = new Map<string, IndexedOperation>();
@@ -87,29 +96,36 @@ export class SearchIndex {
     return [...this.#byId.values()].sort((a, b) => a.order - b.order);
   }
 
-  #ranked(query: string): IndexedOperation[] {
-    const stems = toQueryStems(query.slice(0, maxQueryLength)).slice(0, maxQueryStems);
+  /** Yields all matches, best first. If the caller stops early, most of them are not sorted. */
+  *#ranked(query: string): Iterable<IndexedOperation> {
+    const terms = toQueryTerms(query.slice(0, maxQueryLength)).slice(0, maxQueryTerms);
     const scores = new Float64Array(this.#operations.length);
     const matched = new Uint8Array(this.#operations.length);
-    for (const stem of stems) this.#score(stem, scores, matched);
+    for (const term of terms) this.#score(term, scores, matched);
 
     const exact = query.trim().toLowerCase();
     const found: IndexedOperation[] = [];
     for (const operation of this.#operations) {
       const { number, entry } = operation;
       if (matched[number] === 0 || operation.isRemoved) continue;
-      scores[number]! *= matched[number]! / stems.length;
+      scores[number]! *= matched[number]! / terms.length;
       if (isSameName(entry.id, exact) || isSameName(entry.spec.name, exact)) scores[number]! += exactNameBonus;
       found.push(operation);
     }
-    return found.sort((a, b) => scores[b.number]! - scores[a.number]! || a.order - b.order);
+    const byScore = (a: IndexedOperation, b: IndexedOperation) =>
+      scores[b.number]! - scores[a.number]! || a.order - b.order;
+    const best = firstOf(found, maxCompared, byScore);
+    for (const { number, entry } of best) scores[number]! *= 1 + coverageBonus * coverageOf(entry.spec, terms);
+    yield* best.sort(byScore);
+    const yielded = new Set(best);
+    yield* found.filter((operation) => !yielded.has(operation)).sort(byScore);
   }
 
-  /** Adds the score of one word of the query to every operation that has it, or a word with the same beginning. */
-  #score(stem: string, scores: Float64Array, matched: Uint8Array): void {
+  /** Adds the score of one word of the query to every operation that has it or a similar word. */
+  #score(term: QueryTerm, scores: Float64Array, matched: Uint8Array): void {
     const best = new Float64Array(scores.length);
     let frequency = 0;
-    for (const [found, likeness] of this.#similarStems(stem)) {
+    for (const [found, likeness] of this.#similarStems(term)) {
       const { operations, weights } = this.#occurrences.get(found)!;
       frequency += operations.length;
       for (let index = 0; index < operations.length; index++) {
@@ -129,16 +145,14 @@ export class SearchIndex {
     }
   }
 
-  /** Yields the stem, the stems that begin with it, and its own prefixes. The stem itself has the likeness 1. */
-  *#similarStems(stem: string): Iterable<[stem: string, likeness: number]> {
-    if (stem.length < minPrefixLength) {
-      if (this.#occurrences.has(stem)) yield [stem, 1];
-      return;
+  /** Yields the stem, the stems that begin with it, its own prefixes, and stems with a similar meaning. */
+  *#similarStems({ stem, synonyms, related }: QueryTerm): Iterable<[stem: string, likeness: number]> {
+    for (const found of this.#stemsByPrefix.get(stem.slice(0, minPrefixLength)) ?? []) {
+      const likeness = likenessOf(stem, found);
+      if (likeness > 0) yield [found, likeness];
     }
-    for (const longer of this.#stemsByPrefix.get(stem.slice(0, minPrefixLength)) ?? []) {
-      if (longer.startsWith(stem)) yield [longer, stem.length / longer.length];
-      else if (longer.length > minPrefixLength && stem.startsWith(longer)) yield [longer, longer.length / stem.length];
-    }
+    for (const found of synonyms) if (this.#occurrences.has(found)) yield [found, synonymLikeness];
+    for (const found of related) if (this.#occurrences.has(found)) yield [found, relatedLikeness];
   }
 
   #add(entry: OperationEntry, order: number): void {
@@ -174,9 +188,37 @@ export class SearchIndex {
   }
 }
 
+/** Returns the first `count` members in an order. */
+function firstOf<T>(list: readonly T[], count: number, compare: (a: T, b: T) => number): T[] {
+  const first: T[] = [];
+  for (const member of list) {
+    let index = first.length;
+    while (index > 0 && compare(member, first[index - 1]!) < 0) index--;
+    if (index === count) continue;
+    first.splice(index, 0, member);
+    if (first.length > count) first.pop();
+  }
+  return first;
+}
+
 /** Compares lengths first for speed, because a search compares every match. */
 function isSameName(name: string, lowerCaseName: string): boolean {
   return name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName;
+}
+
+/** Returns 1 for the same stem, less if one is a prefix of the other, otherwise 0. */
+function likenessOf(queried: string, found: string): number {
+  if (queried === found) return 1;
+  if (queried.length >= minPrefixLength && found.startsWith(queried)) return queried.length / found.length;
+  return found.length > minPrefixLength && queried.startsWith(found) ? found.length / queried.length : 0;
+}
+
+/** Returns the share of the words of a name and title, from 0 to 1, that occur in the query or mean the same. */
+function coverageOf({ name, title = "" }: OperationSpec, terms: readonly QueryTerm[]): number {
+  const stems = toTellingStems(`${name} ${title}`.slice(0, maxFieldLength));
+  const isQueried = (found: string) =>
+    terms.some(({ stem, synonyms }) => likenessOf(stem, found) > 0 || synonyms.includes(found));
+  return stems.filter(isQueried).length / Math.max(stems.length, 1); // a name may have no word
 }
 
 /** Returns the weight of each stem of a spec, which depends on the weight and the length of its fields. */

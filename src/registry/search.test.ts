@@ -61,6 +61,61 @@ describe("relevance", () => {
     expect(find("repository")).toEqual(["host.repo"]);
   });
 
+  test("a word with the same meaning matches, and weighs less than the word itself", () => {
+    const { find } = searchIn(
+      { namespace: "a", name: "deleteFile", description: "" },
+      { namespace: "b", name: "removeFile", description: "" },
+      { namespace: "c", name: "readFile", description: "" },
+    );
+
+    expect(find("remove a file")).toEqual(["b.removeFile", "a.deleteFile", "c.readFile"]);
+    expect(find("destroy")).toEqual(["a.deleteFile", "b.removeFile"]);
+  });
+
+  test("an action that no operation is named after is likely to be a change", () => {
+    const { find } = searchIn(
+      { namespace: "issue", name: "get", title: "Get an issue", description: "" },
+      { namespace: "issue", name: "update", title: "Update an issue", description: "" },
+    );
+
+    expect(find("close an issue")).toEqual(["issue.update", "issue.get"]);
+    expect(find("issue")).toEqual(["issue.get", "issue.update"]);
+  });
+
+  test("an operation whose name and title have no other words than the query ranks higher", () => {
+    const { find } = searchIn(
+      { namespace: "a", name: "create-issue-export", description: "Creates an issue." },
+      { namespace: "b", name: "create-issue", description: "" },
+    );
+
+    expect(find("create an issue")).toEqual(["b.create-issue", "a.create-issue-export"]);
+  });
+
+  test("an operation without a word in its name is ranked by its description", () => {
+    const { find } = searchIn(
+      { namespace: "a", name: "long", description: "One apple, among many other things that it describes." },
+      { namespace: "b", name: "+", description: "Apple" },
+      { namespace: "c", name: "other", description: "Apple and pear" },
+    );
+
+    expect(find("apple")).toEqual(["b.+", "c.other", "a.long"]);
+  });
+
+  test("a limit returns the first of all results", () => {
+    const { find } = searchIn(
+      ...Array.from({ length: 100 }, (_, index) => ({
+        namespace: "a",
+        name: `item${index}`,
+        description: "word ".repeat((index * 37) % 100),
+      })),
+    );
+    const all = find("word");
+
+    expect(all).toHaveLength(99);
+    expect(new Set(all).size).toBe(99);
+    for (const limit of [1, 29, 30, 31, 99]) expect(find("word", { limit })).toEqual(all.slice(0, limit));
+  });
+
   test("an operation whose id or name equals the query ranks first", () => {
     const { find } = searchIn(
       { namespace: "a", name: "get-user-user", title: "Get user", description: "Get user, get user" },

@@ -8,6 +8,7 @@ import {
   mapError,
   type ResponseEnvelope,
   type SubscribeOptions,
+  type SubscriptionIterator,
   silentTooLong,
   withDeadline,
 } from "../operation/index.ts";
@@ -51,10 +52,10 @@ class IdleTimer extends Linked implements Expiring {
  *
  * The handler starts with the first `next()`. Calls of `next()` are queued; one value is requested from the handler at a time.
  */
-export class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
+export class Subscription implements SubscriptionIterator<ResponseEnvelope> {
   readonly #core: RegistryCore;
   readonly #call: CallState;
-  readonly #operationId: string;
+  readonly operationId: string;
   readonly #options: SubscribeOptions | undefined;
   readonly #parent: CallState | undefined;
   #input: unknown;
@@ -86,7 +87,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     const parent = stateOf(options);
     const own = parent === undefined ? withDeadline(options) : undefined;
     this.#call = new CallState(core, operationId, own, parent, incoming, false);
-    this.#operationId = operationId;
+    this.operationId = operationId;
     this.#options = own;
     this.#parent = parent;
     this.#input = input;
@@ -119,7 +120,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     const { state, isRequested, source } = { state: this.#state, isRequested: this.#isRequested, source: this.#source };
     this.#failure = undefined;
     if (state === "closed") return done;
-    const error = aborted(this.#operationId, "the consumer ended the subscription", state === "open");
+    const error = aborted(this.operationId, "the consumer ended the subscription", state === "open");
     this.#close({});
     this.#guard?.abandon(error);
     if (source === undefined) return done;
@@ -149,7 +150,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       if (this.#parent === undefined) this.#call.incoming?.onOpen?.();
     } catch (error) {
       this.#isRequested = false;
-      this.#fail(notStarted(this.#operationId, error));
+      this.#fail(notStarted(this.operationId, error));
     }
   }
 
@@ -159,28 +160,29 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#compiled = compiled;
     const { middleware } = compiled;
     this.#wrap = middleware.length === 0 ? compiled.wrapResult : compiled.wrapMiddlewareResult;
-    this.#guard = call.armGuard(this.#parent) ?? new Guard(this.#operationId);
+    this.#guard = call.armGuard(this.#parent) ?? new Guard(this.operationId);
     call.guard = this.#guard;
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
+    this.#core.subscriptions.add(this);
     this.#startIdleTimer();
     const input = await validate(compiled, middleware, call, this.#input);
     this.#input = undefined;
     try {
-      return toIterator(this.#operationId, await callHandler(compiled, middleware, call, input));
+      return toIterator(this.operationId, await callHandler(compiled, middleware, call, input));
     } catch (error) {
-      if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
+      if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.operationId, error);
       return compiled.throwFailure(error);
     }
   }
 
   #startIdleTimer(): void {
     const idleTimeout = this.#options?.idleTimeout;
-    const invalid = checkSubscribeOptions(this.#operationId, this.#options);
-    if (invalid !== undefined) throw markPipelineError(this.#operationId, invalid);
+    const invalid = checkSubscribeOptions(this.operationId, this.#options);
+    if (invalid !== undefined) throw markPipelineError(this.operationId, invalid);
     if (idleTimeout === undefined || idleTimeout === Number.POSITIVE_INFINITY) return;
     this.#idle = new IdleTimer(idleTimeout, () => {
-      const error = markPipelineError(this.#operationId, silentTooLong(this.#operationId, idleTimeout));
+      const error = markPipelineError(this.operationId, silentTooLong(this.operationId, idleTimeout));
       this.#end(error, { kind: "aborted", reason: error });
     });
     this.#idle.start();
@@ -242,7 +244,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   readonly #onFailure = (error: unknown): void => {
     this.#isRequested = false;
-    if (this.#state === "closed") return reportAbandoned(this.#operationId, error);
+    if (this.#state === "closed") return reportAbandoned(this.operationId, error);
     try {
       this.#compiled!.throwFailure(error);
     } catch (failure) {
@@ -274,6 +276,11 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     waiter?.reject(error);
   }
 
+  /** Ends the subscription, because its operation is no longer available. */
+  endWith(error: CallError): void {
+    this.#end(error, { kind: "aborted", reason: error });
+  }
+
   /** Ends the subscription while the handler is running: on a signal, a deadline, or an invalid value. */
   #end(error: CallError, ending?: Ending): void {
     const source = this.#source;
@@ -285,6 +292,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   #close(how: { error?: CallError }): void {
     this.#state = "closed";
+    this.#core.subscriptions.delete(this);
     this.#idle?.unlink();
     this.#call.finish();
     const waiters = this.#waiters;
@@ -310,7 +318,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   /** Runs the cleanup of a handler without waiting for it. */
   #abandon(source: AsyncIterator<unknown>): void {
-    this.#cleanUp(source).catch((error) => reportAbandoned(this.#operationId, error));
+    this.#cleanUp(source).catch((error) => reportAbandoned(this.operationId, error));
   }
 }
 

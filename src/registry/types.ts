@@ -53,7 +53,7 @@ export interface RegistryOptions {
   limits?: Limits;
   /**
    * Whether the registry warns about output that differs from its schema and about operations that a source skips: through
-   * LogTape, or with `console.warn` until LogTape is configured. Each warning is written once per operation and kind.
+   * LogTape, or with `console.warn` until LogTape is configured. It writes each warning once per operation and kind.
    * `onReport` of a source or of `follow` receives its report instead of the log. @default true
    */
   log?: boolean;
@@ -159,9 +159,10 @@ export interface RegistryEvents {
 }
 
 /** A registered operation: its spec, with its handler if it has one. */
-export interface RegisteredOperation
-  extends OperationSpec,
-    Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">> {}
+export interface RegisteredOperation extends OperationSpec, Pick<IOperationDefinition, "fillDefaults" | "nextPage"> {
+  /** Runs the operation; missing after `registerSpec`. */
+  handler?: IOperationDefinition["handler"];
+}
 
 /** Filters of a search. An operation must match all of them. */
 export interface SearchOptions {
@@ -212,7 +213,10 @@ export interface WaitForOptions {
 
 /** A source that a registry follows. */
 export interface Following extends AsyncDisposable {
-  /** Stops following, removes the source's operations and closes the source. It can be called more than once. */
+  /**
+   * Stops following, removes the source's operations, ends their subscriptions with `UNAVAILABLE` and closes the source.
+   * Running calls continue. It can be called more than once.
+   */
   close(): Promise<void>;
 }
 
@@ -256,9 +260,10 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   /** Returns whether the operation `namespace.name` exists. */
   has(id: string): boolean;
   /**
-   * Finds operations by words and returns their specs, best first. Any word may match, also as a prefix or in plural.
-   * Words in the name and title weigh more than words in namespace, tags and description, and rare words more than
-   * common ones. Equal results are in the order they were added. An empty query returns all operations in that order.
+   * Finds operations by words and returns their specs, best first. Any word may match, also as a prefix, in plural, or
+   * by an English synonym such as `remove` for `delete`. Words in the name and title weigh more than words in namespace,
+   * tags and description, and rare words more than common ones. Equal results are in the order they were added. An empty
+   * query returns all operations in that order.
    */
   search(query: string, options?: SearchOptions): OperationSpec[];
 

@@ -151,8 +151,8 @@ describe("errors", () => {
 
     expect(compiled.errors(Array(50).fill("x"), 2)).toEqual({
       errors: [
-        { path: "/0", message: "must be number" },
-        { path: "/1", message: "must be number" },
+        { path: "/0", message: "must be a number" },
+        { path: "/1", message: "must be a number" },
       ],
       total: 50,
     });
@@ -190,7 +190,7 @@ describe("errors", () => {
     const schema = { properties: { "a/b~c": { type: "string" } } };
 
     expect(compileSchema(schema).errors({ "a/b~c": 1 }).errors).toEqual([
-      { path: "/a~1b~0c", message: "must be string" },
+      { path: "/a~1b~0c", message: "must be a string" },
     ]);
   });
 });
@@ -208,7 +208,7 @@ test("the search for errors deep inside a recursive union terminates", () => {
   const shallow = compiled.errors(nest(2));
   const deep = compiled.errors(nest(50));
 
-  expect(shallow.errors).toContainEqual({ path: "/left/left", message: "must be number" });
+  expect(shallow.errors).toContainEqual({ path: "/left/left", message: "must be a number" });
   expect(deep).toEqual({
     errors: [{ path: "", message: "is invalid (too many errors to list)" }],
     total: 1,

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { isObject } from "../internal/objects.ts";
-import { truncate } from "../internal/text.ts";
+import { describeValue, truncate } from "../internal/text.ts";
 import { validationError } from "../operation/index.ts";
 import { type CheckFunction, checkInDepth, type Executable, generateCheck, interpretCheck } from "./check.ts";
 import { toExecutable } from "./executable.ts";
@@ -15,7 +15,7 @@ import { isStandardSchema, toSchema } from "./to-schema.ts";
 export interface ValueError {
   /** JSON pointer into the value; `""` is the value itself. */
   path: string;
-  /** The requirement that the value violates, such as "must be string". */
+  /** The requirement that the value violates, such as "must be a string". */
   message: string;
 }
 
@@ -90,7 +90,7 @@ class LazySchema implements CompiledSchema {
   }
 
   errors(value: unknown, limit = 20): ValueErrors {
-    const found = withoutDuplicates(withinBound(value, 1, (it) => this.#find(it)));
+    const found = withMergedConstants(withoutDuplicates(withinBound(value, 1, (it) => this.#find(it))));
     const errors = found.slice(0, limit).map((error) => ({
       path: truncate(error.instancePath, maxPathLength),
       message: truncate(messageOf(error), maxMessageLength),
@@ -147,12 +147,56 @@ function withoutDuplicates(found: FoundError[]): FoundError[] {
   return found.filter(({ keyword }) => keyword !== "additionalProperties" && keyword !== "unevaluatedProperties");
 }
 
+/** Replaces the errors of a union of constants, one for each, by a single error that lists them. */
+function withMergedConstants(found: FoundError[]): FoundError[] {
+  const constants = new Map<string, unknown[]>();
+  return found.flatMap((error) => {
+    if (error.keyword !== "const") return error;
+    const { allowedValue }: KnownParams = error.params ?? {};
+    const known = constants.get(error.instancePath);
+    if (known !== undefined) {
+      known.push(allowedValue);
+      return [];
+    }
+    const allowedValues = [allowedValue];
+    constants.set(error.instancePath, allowedValues);
+    return { ...error, params: { allowedValues } };
+  });
+}
+
+/** Parameters of errors whose messages are ours. */
+interface KnownParams {
+  requiredProperties?: string[];
+  allowedValue?: unknown;
+  allowedValues?: unknown[];
+}
+
+/** Maximum number of values that a message lists. */
+const maxListed = 10;
+
 /** Returns the message of an error. A pattern is shown as written in the schema, also where a RegExp replaced it. */
 function messageOf({ keyword, message, params = {} }: FoundError): string {
   if (keyword === "boolean") return "is not expected";
+  const { requiredProperties, allowedValues }: KnownParams = params;
+  if (keyword === "required" && requiredProperties !== undefined) {
+    return `must have the required ${requiredProperties.length === 1 ? "property" : "properties"} ${list(requiredProperties)}`;
+  }
+  if (allowedValues?.every((it) => it === null || typeof it !== "object")) {
+    return `must be ${allowedValues.length === 1 ? "" : "one of "}${list(allowedValues)}`;
+  }
+  if (keyword === "type") return message.replace(/\b(?:array|boolean|integer|number|object|string)\b/g, withArticle);
   const pattern = "pattern" in params ? params.pattern : undefined;
   const isNative = pattern instanceof RegExp && pattern.constructor === RegExp;
   return isNative ? `must match pattern "${pattern.source}"` : message;
+}
+
+function withArticle(type: string): string {
+  return `${/^[aio]/.test(type) ? "an" : "a"} ${type}`;
+}
+
+function list(values: readonly unknown[]): string {
+  const items = values.slice(0, maxListed).map(describeValue);
+  return [...items, ...(values.length > maxListed ? ["…"] : [])].join(", ");
 }
 
 /**

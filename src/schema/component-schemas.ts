@@ -1,5 +1,6 @@
 import { escapeToken, unescapeToken } from "../internal/json-pointer.ts";
 import { getOwn, isObject, setOwn } from "../internal/objects.ts";
+import { decodePercent } from "../internal/urls.ts";
 import { copySubschemas, type SchemaObject } from "./keywords.ts";
 
 /** Beginning of the references to the schemas of an OpenAPI document. */
@@ -27,7 +28,7 @@ export function splitComponent(
   const move = (reference: string) => {
     if (!reference.startsWith(own)) return reference;
     const [token = "", ...rest] = reference.slice(own.length).split("/");
-    const target = names.get(unescapeToken(token)) ?? names.get(unescapeToken(decode(token)));
+    const target = names.get(unescapeToken(token)) ?? names.get(unescapeToken(decodePercent(token) ?? token));
     return target === undefined ? reference : [componentPrefix + target, ...rest].join("/");
   };
   const definitions: SchemaObject = {};
@@ -64,14 +65,6 @@ export function restoreComponent(components: SchemaObject, name: string): unknow
     setOwn($defs, definition, moveReferences(getOwn(components, String(target)), move));
   }
   return { ...restored, $defs };
-}
-
-function decode(token: string): string {
-  try {
-    return decodeURIComponent(token);
-  } catch {
-    return token;
-  }
 }
 
 /** Copies a schema whose references change. */

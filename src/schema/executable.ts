@@ -2,13 +2,14 @@ import type { TSchema } from "typebox";
 import { extendPointer } from "../internal/json-pointer.ts";
 import { logger } from "../internal/log.ts";
 import { isObject } from "../internal/objects.ts";
+import { describeValue } from "../internal/text.ts";
 import { type CheckFunction, compileCheck, type Executable } from "./check.ts";
 import { foreignOf, type SchemaReport } from "./from-schema.ts";
 import { assertions, copySubschemas, type SchemaObject, schemasIn } from "./keywords.ts";
 import { addPattern, addPatternProperties, type PatternContext } from "./linear-pattern.ts";
 import { type Refinement, refine, refinementsOf } from "./marks.ts";
 import { Resolver } from "./references.ts";
-import { describe, SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 import { needsMeter, StepMeter } from "./step-meter.ts";
 
 /**
@@ -154,10 +155,10 @@ class ExecutableBuilder {
     const seen = new Set<unknown>();
     for (let target = found; ; target = this.#resolver.resolve(target["$ref"] as string, target)) {
       if (target === undefined) {
-        throw new SchemaError(pointer, `${describe(reference)} does not resolve to a schema in this document.`);
+        throw new SchemaError(pointer, `${describeValue(reference)} does not resolve to a schema in this document.`);
       }
       if (!isObject(target) || !isOnlyReference(target)) return target;
-      if (seen.has(target)) throw new SchemaError(pointer, `${describe(reference)} only refers to itself.`);
+      if (seen.has(target)) throw new SchemaError(pointer, `${describeValue(reference)} only refers to itself.`);
       seen.add(target);
     }
   }
@@ -203,7 +204,7 @@ function guardInheritedNames(node: SchemaObject, refinements: Refinement[]): voi
   if (names.length === 0) return;
   refinements.push({
     check: (value) => !isObject(value) || names.every((name) => Object.hasOwn(value, name)),
-    error: () => `must have required properties ${names.join(", ")}`,
+    error: () => `must have the required properties ${names.map(describeValue).join(", ")}`,
   });
 }
 

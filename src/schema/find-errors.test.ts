@@ -16,9 +16,9 @@ describe("an error in a large value", () => {
     const { errors, total } = compile({ type: "array", items: row }).errors(withBad({}, { id: "x", tags: ["b", 7] }));
 
     expect(errors).toEqual([
-      { path: "/50000", message: "must have required properties id" },
-      { path: "/50001/id", message: "must be integer" },
-      { path: "/50001/tags/1", message: "must be string" },
+      { path: "/50000", message: 'must have the required property "id"' },
+      { path: "/50001/id", message: "must be an integer" },
+      { path: "/50001/tags/1", message: "must be a string" },
     ]);
     expect(total).toBe(3);
   });
@@ -32,7 +32,7 @@ describe("an error in a large value", () => {
     const table = Object.fromEntries(withBad({ id: null }).map((held, index) => [`r${index}`, held]));
 
     expect(compile(schema).errors({ "a/b": table }).errors).toEqual([
-      { path: "/a~1b/r50000/id", message: "must be integer" },
+      { path: "/a~1b/r50000/id", message: "must be an integer" },
     ]);
   });
 
@@ -67,14 +67,14 @@ describe("an error in a large value", () => {
     const items = Array.from({ length: 50_000 }, () => ({ child: { child: "leaf" } }));
 
     expect(list.check(items)).toBe(true);
-    expect(list.errors([...items, 5]).errors).toContainEqual({ path: "/50000", message: "must be string" });
+    expect(list.errors([...items, 5]).errors).toContainEqual({ path: "/50000", message: "must be a string" });
   });
 
   test("is found in bytes and in optional values without visiting each of them", () => {
     const schema = { type: "object", properties: { data: { type: "string" }, note: { type: "string" }, rows: {} } };
 
     expect(compile(schema).errors({ data: new Uint8Array(1_000_000), note: undefined, rows }).errors).toEqual([
-      { path: "/data", message: "must be string" },
+      { path: "/data", message: "must be a string" },
     ]);
   });
 
@@ -88,7 +88,7 @@ describe("an error in a large value", () => {
       left === 0 ? { values: ["x"] } : { values: Array(1_000).fill(1), next: nodes(left - 1) };
 
     expect(compile({ $defs: { node }, $ref: "#/$defs/node" }).errors(nodes(40)).errors).toEqual([
-      { path: `${"/next".repeat(40)}/values/0`, message: "must be integer" },
+      { path: `${"/next".repeat(40)}/values/0`, message: "must be an integer" },
     ]);
   });
 
@@ -99,7 +99,7 @@ describe("an error in a large value", () => {
     const good = rows.map(({ id }) => ({ id: `r${id}` }));
 
     expect(compileSchema(Rows).errors({ rows: [...good, { id: 5 }] }).errors).toEqual([
-      { path: "/rows/50000/id", message: "must be string" },
+      { path: "/rows/50000/id", message: "must be a string" },
     ]);
     expect(compileSchema(Rows).errors({ rows: [...good, { id: " " }] }).total).toBe(1);
   });

@@ -92,7 +92,7 @@ describe("a converted schema accepts and rejects the values of", () => {
       false,
     ]);
     expect([required.check({}), required.check({ valueOf: 1 })]).toEqual([false, true]);
-    expect(required.errors({}).errors).toEqual([{ path: "", message: "must have required properties valueOf" }]);
+    expect(required.errors({}).errors).toEqual([{ path: "", message: 'must have the required properties "valueOf"' }]);
   });
 });
 

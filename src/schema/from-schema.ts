@@ -1,13 +1,14 @@
 import type { TSchema } from "typebox";
 import { extendPointer, unescapeToken } from "../internal/json-pointer.ts";
 import { isObject, setOwn } from "../internal/objects.ts";
+import { describeValue } from "../internal/text.ts";
 import { defaultLimits, type Limits, resolveLimits } from "../operation/index.ts";
 import { isStackOverflow } from "./check.ts";
 import { type Dialect, dialectOf, dialectURI, type SchemaObject } from "./keywords.ts";
 import { hide, isMarked } from "./marks.ts";
 import { publishedDocuments, RemoteDocuments, Resolver, type ResolverOptions } from "./references.ts";
 import { SchemaCopier } from "./schema-copier.ts";
-import { assertShape, describe, SchemaError } from "./schema-error.ts";
+import { assertShape, SchemaError } from "./schema-error.ts";
 
 /** A part of a schema that is kept but cannot be enforced. */
 export interface SchemaReport {
@@ -106,7 +107,7 @@ function assertReferences(root: SchemaObject, copier: SchemaCopier, options: Res
     if (target === undefined) {
       throw new SchemaError(
         at,
-        `${describe(reference)} does not resolve to a schema in this document. Nothing is fetched: add it to "$defs".`,
+        `${describeValue(reference)} does not resolve to a schema in this document. Nothing is fetched: add it to "$defs".`,
       );
     }
     assertShape(target, at);

@@ -9,6 +9,7 @@ export {
 export { componentPrefix, restoreComponent, sourceKeyword, splitComponent } from "./component-schemas.ts";
 export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
 export {
+  assertions,
   assertsNothing,
   copySubschemas,
   type Dialect,
@@ -16,6 +17,7 @@ export {
   forEachSubschema,
   ignoresRefSiblings,
   type SchemaObject,
+  schemasIn,
 } from "./keywords.ts";
 export {
   createDefaultFiller,
@@ -29,5 +31,6 @@ export {
   toCallerView,
 } from "./normalise/index.ts";
 export { Resolver } from "./references.ts";
+export { SchemaCopier } from "./schema-copier.ts";
 export { SchemaError } from "./schema-error.ts";
 export { assertIsSchema, isStandardSchema, type StandardValidate, toSchema } from "./to-schema.ts";

@@ -1,10 +1,12 @@
 import { Meta } from "typebox/schema";
 import { readPointer } from "../internal/json-pointer.ts";
 import { isObject } from "../internal/objects.ts";
+import { describeValue } from "../internal/text.ts";
+import { decodePercent } from "../internal/urls.ts";
 import { defaultLimits, type Limits } from "../operation/index.ts";
 import { type Dialect, dialectOf, forEachSubschema, ignoresRefSiblings, type SchemaObject } from "./keywords.ts";
 import { SchemaCopier } from "./schema-copier.ts";
-import { describe, SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 
 /** Options of a {@link Resolver}. */
 export interface ResolverOptions {
@@ -92,7 +94,7 @@ class DocumentIndex {
   find(uri: string): unknown {
     const hash = uri.indexOf("#");
     const resource = hash < 0 ? uri : uri.slice(0, hash);
-    const fragment = hash < 0 ? "" : decodeFragment(uri.slice(hash + 1));
+    const fragment = hash < 0 ? "" : decodePercent(uri.slice(hash + 1));
     if (fragment === undefined || !this.#open(resource)) return undefined;
     if (fragment !== "" && !fragment.startsWith("/")) return this.#anchors.get(`${resource}#${fragment}`);
     const target = readPointer(this.#resources.get(resource), fragment);
@@ -169,14 +171,6 @@ function joinURI(reference: string, base: string): string | undefined {
   return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
 }
 
-function decodeFragment(fragment: string): string | undefined {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * The other documents that references may resolve to: the given ones, then the published meta-schemas. Each
  * is converted once, on the first reference to it. Nothing is fetched.
@@ -210,7 +204,7 @@ export class RemoteDocuments {
       return converted;
     } catch (cause) {
       if (!(cause instanceof SchemaError)) throw cause;
-      throw new SchemaError("", `the document ${describe(uri)} cannot be used. ${cause.message}`, { cause });
+      throw new SchemaError("", `the document ${describeValue(uri)} cannot be used. ${cause.message}`, { cause });
     }
   }
 }

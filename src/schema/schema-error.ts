@@ -1,6 +1,6 @@
 import { extendPointer } from "../internal/json-pointer.ts";
 import { isObject } from "../internal/objects.ts";
-import { truncate } from "../internal/text.ts";
+import { describeValue, truncate } from "../internal/text.ts";
 import { applicators, type Holding, type SchemaObject } from "./keywords.ts";
 
 /** A schema that cannot be used. */
@@ -15,15 +15,6 @@ export class SchemaError extends Error {
     super(`${where}${pointer === "" ? "" : `, at "${truncate(pointer, 100)}"`}: ${problem}`, errorOptions);
     this.pointer = pointer;
   }
-}
-
-/** Describes a foreign value for a message: short, and on one line. */
-export function describe(value: unknown): string {
-  if (Array.isArray(value)) return "an array";
-  if (value === null) return "null";
-  if (typeof value === "object") return "an object";
-  if (typeof value === "function") return "a function";
-  return typeof value === "string" ? JSON.stringify(truncate(value, 100)) : String(value);
 }
 
 /** The types of JSON Schema, and those that TypeBox adds for values outside JSON. */
@@ -90,7 +81,7 @@ function isType(value: unknown): boolean {
 export function assertShape(schema: unknown, pointer: string): asserts schema is SchemaObject | boolean {
   if (typeof schema === "boolean") return;
   if (!isObject(schema)) {
-    throw new SchemaError(pointer, `a schema must be an object, true or false, not ${describe(schema)}.`);
+    throw new SchemaError(pointer, `a schema must be an object, true or false, not ${describeValue(schema)}.`);
   }
   for (const keyword of Object.keys(schema)) {
     const value = schema[keyword];
@@ -98,7 +89,7 @@ export function assertShape(schema: unknown, pointer: string): asserts schema is
     if (shape === undefined || value === undefined || shape.isValid(value)) continue;
     throw new SchemaError(
       extendPointer(pointer, keyword),
-      `"${keyword}" must be ${shape.expected}, not ${describe(value)}.`,
+      `"${keyword}" must be ${shape.expected}, not ${describeValue(value)}.`,
     );
   }
 }

@@ -4,6 +4,7 @@ import { Type } from "typebox";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import * as mini from "zod/mini";
 import { assertIsSchema, compileSchema, SchemaError, toSchema } from "./index.ts";
 
 const arkTypeHints: Record<string, string> = {
@@ -55,6 +56,45 @@ describe("toSchema", () => {
     for (const schema of accepted) expect(() => toSchema(schema, "input", "x")).not.toThrow();
   });
 
+  test("accepts what Valibot checks, and how it changes strings and lists, in addition to its JSON Schema", async () => {
+    const schema = toStandardJsonSchema(
+      v.object({
+        name: v.pipe(
+          v.string(),
+          v.trim(),
+          v.toLowerCase(),
+          v.check((value) => value !== "no", "Say yes."),
+        ),
+        tags: v.pipe(v.array(v.string()), v.sortItems()),
+      }),
+    );
+    const { schema: json, validate } = toSchema(schema, "input", "x");
+
+    const compiled = compileSchema(json);
+    expect([compiled.check({ name: " A", tags: [] }), compiled.check({ name: 1, tags: [] })]).toEqual([true, false]);
+    expect(await validate?.({ name: " A", tags: ["b", "a"] })).toMatchObject({
+      value: { name: "a", tags: ["a", "b"] },
+    });
+    expect((await validate?.({ name: "NO ", tags: [] }))?.issues).toMatchObject([{ message: "Say yes." }]);
+    expect(() => toSchema(schema, "output", "x")).not.toThrow();
+  });
+
+  test.each([
+    ["Zod", z.object({ at: z.date() }), z.object({ at: z.iso.datetime() })],
+    [
+      "Valibot",
+      toStandardJsonSchema(v.object({ at: v.date() })),
+      toStandardJsonSchema(v.object({ at: v.pipe(v.string(), v.isoTimestamp()) })),
+    ],
+    ["ArkType", type({ at: "Date" }), type({ at: "string.date.iso" })],
+  ])("suggests for a date in an output of %s what it accepts", (_name, refused, accepted) => {
+    const { message } = catchError(() => toSchema(refused, "output", "x"));
+
+    expect(message).toMatch(/JSON has no dates\. Describe the string, and return date\.toISOString\(\): \S/);
+    expect(message).not.toMatch(/transform|parse/);
+    expect(() => toSchema(accepted, "output", "x")).not.toThrow();
+  });
+
   test("keeps the native engine for patterns of schemas in the program", () => {
     const { schema } = toSchema(z.object({ a: z.string().regex(/^(?=x)/) }), "input", "x");
 
@@ -69,10 +109,22 @@ describe("toSchema", () => {
       'inputSchema of "a.b": the schema of valibot does not provide its JSON Schema. Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.',
     ],
     [
+      "a Standard Schema of zod/mini",
+      mini.object({}),
+      "",
+      'inputSchema of "a.b": the schema of zod does not provide its JSON Schema. Import it from "zod", version 4.2 or later: zod/mini has no JSON Schema.',
+    ],
+    [
+      "a transformation of Valibot that changes the type",
+      toStandardJsonSchema(v.pipe(v.array(v.string()), v.mapItems(Number))),
+      "",
+      'inputSchema of "a.b": valibot cannot convert it to JSON Schema: The "map_items" action cannot be converted to JSON Schema.',
+    ],
+    [
       "a Standard Schema that has no JSON form",
       z.object({ at: z.date() }),
       "",
-      'inputSchema of "a.b": zod cannot write it as JSON Schema: Date cannot be represented in JSON Schema. JSON has no dates. Describe the string, and convert it where the handler needs a Date: z.iso.datetime().transform((value) => new Date(value)).',
+      'inputSchema of "a.b": zod cannot convert it to JSON Schema: Date cannot be represented in JSON Schema. JSON has no dates. Describe the string, and convert it where the handler needs a Date: z.iso.datetime().transform((value) => new Date(value)).',
     ],
     ...(
       [
@@ -90,7 +142,7 @@ describe("toSchema", () => {
       `ArkType's ${schema.expression}`,
       schema,
       "",
-      `inputSchema of "a.b": arktype cannot write it as JSON Schema: ${name} cannot be represented in JSON Schema.${arkTypeHints[name] ?? ""}`,
+      `inputSchema of "a.b": arktype cannot convert it to JSON Schema: ${name} cannot be represented in JSON Schema.${arkTypeHints[name] ?? ""}`,
     ]),
     [
       "a refinement",
@@ -114,6 +166,17 @@ describe("toSchema", () => {
       "",
       'inputSchema of "a.b": a RegExp as pattern (use its source) is code and would be lost in JSON.',
     ],
+    ...Object.entries({
+      "Type.Object({ … })": Type.String(),
+      "z.object({ … })": z.string(),
+      "v.object({ … })": v.string(),
+      "type({ … })": type("string"),
+    }).map(([wrapped, title]): [string, unknown, string, string] => [
+      `properties without ${wrapped}`,
+      { title, items: title },
+      "",
+      `inputSchema of "a.b": it is a list of properties, not a schema. Write ${wrapped}.`,
+    ]),
     [
       "something else",
       () => {},

@@ -2,10 +2,11 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import type { TSchema } from "typebox";
 import { extendPointer } from "../internal/json-pointer.ts";
 import { isObject } from "../internal/objects.ts";
+import { describeValue } from "../internal/text.ts";
 import { convertSchema, FromSchema } from "./from-schema.ts";
 import { applicators, forEachSubschema, type SchemaObject } from "./keywords.ts";
 import { isMarked } from "./marks.ts";
-import { describe, SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 
 /** The validation of the library that a schema was written in. Its output may differ from its input. */
 export type StandardValidate = (
@@ -31,11 +32,16 @@ export function toSchema(value: unknown, direction: Direction, where: string): U
   if (isStandardSchema(value)) return fromStandardSchema(value["~standard"], direction, where);
   if (typeof value === "boolean") return { schema: FromSchema(value) };
   if (!isObject(value)) {
-    throw new SchemaError("", `it must be a TypeBox type, JSON Schema or Standard Schema, not ${describe(value)}.`, {
-      where,
-    });
+    throw new SchemaError(
+      "",
+      `it must be a TypeBox type, JSON Schema or Standard Schema, not ${describeValue(value)}.`,
+      {
+        where,
+      },
+    );
   }
   if (isMarked(value)) assertNoCode(value, where);
+  else assertNotProperties(value, where);
   return { schema: value as TSchema };
 }
 
@@ -53,26 +59,28 @@ export function isStandardSchema(value: unknown): value is { "~standard": Standa
   return isObject(standard) && typeof standard["validate"] === "function";
 }
 
+/** How to get a schema that provides its JSON Schema, by library. */
+const providing: Readonly<Record<string, string>> = {
+  valibot: "Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.",
+  zod: 'Import it from "zod", version 4.2 or later: zod/mini has no JSON Schema.',
+};
+
 function fromStandardSchema(standard: Standard, direction: Direction, where: string): UsableSchema {
   if (typeof standard.jsonSchema?.[direction] !== "function") {
-    const advice =
-      standard.vendor === "valibot"
-        ? "Wrap it in toStandardJsonSchema() of @valibot/to-json-schema."
-        : "Use a version of the library that provides ~standard.jsonSchema.";
-    throw new SchemaError("", `the schema of ${standard.vendor} does not provide its JSON Schema. ${advice}`, {
-      where,
-    });
+    const { vendor } = standard;
+    const advice = providing[vendor] ?? "Use a version of the library that provides ~standard.jsonSchema.";
+    throw new SchemaError("", `the schema of ${vendor} does not provide its JSON Schema. ${advice}`, { where });
   }
   let json: unknown;
   try {
     json = standard.jsonSchema[direction]({
       target: "draft-2020-12",
-      ...(standard.vendor === "arktype" && { libraryOptions: { fallback: arkTypeFallback } }),
+      libraryOptions: libraryOptions[standard.vendor],
     });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const message = `${standard.vendor} cannot write it as JSON Schema: ${reason.replace(/\.?$/, ".")}`;
-    throw new SchemaError("", `${message}${hintFor(reason, standard.vendor)}`, { where, cause });
+    const message = `${standard.vendor} cannot convert it to JSON Schema: ${reason.replace(/\.?$/, ".")}`;
+    throw new SchemaError("", `${message}${hintFor(reason, standard.vendor, direction)}`, { where, cause });
   }
   return { schema: convertSchema(json), validate: (value) => standard.validate(value) };
 }
@@ -88,6 +96,29 @@ const arkTypeFallback = {
   },
 };
 
+/** What Valibot passes to a function that can replace the JSON Schema of an action. */
+interface ValibotAction {
+  readonly valibotAction: { readonly kind: string; readonly type: string };
+  readonly jsonSchema: object;
+  readonly errors: readonly string[] | undefined;
+}
+
+/** Transformations of Valibot whose result has the type of their input. */
+const keepsType =
+  /^(?:trim|trim_start|trim_end|normalize|to_(?:lower|upper)_case|to_(?:min|max)_value|(?:filter|sort)_items)$/;
+
+/** Options of the conversions to JSON Schema, by library. */
+const libraryOptions: Readonly<Record<string, Record<string, unknown>>> = {
+  arktype: { fallback: arkTypeFallback },
+  valibot: {
+    // Leave out what JSON Schema cannot express and only Valibot applies, as Zod and ArkType do.
+    overrideAction: ({ valibotAction: { kind, type }, jsonSchema, errors }: ValibotAction) => {
+      const isUnknown = errors?.[0]?.startsWith(`The "${type}" action cannot be converted`);
+      return isUnknown && (kind === "validation" || keepsType.test(type)) ? jsonSchema : undefined;
+    },
+  },
+};
+
 function refuse(type: string): never {
   throw new TypeError(`${type} cannot be represented in JSON Schema`);
 }
@@ -95,6 +126,8 @@ function refuse(type: string): never {
 interface Hint {
   /** Matches the name of the type in the messages of the libraries. */
   readonly pattern: RegExp;
+  /** The side that the advice is for. @default both */
+  readonly direction?: Direction;
   readonly advice: string;
   /** Code to write instead, by library. */
   readonly examples: Readonly<Record<string, string>>;
@@ -103,6 +136,7 @@ interface Hint {
 const hints: readonly Hint[] = [
   {
     pattern: /\bdate\b/i,
+    direction: "input",
     advice: "JSON has no dates. Describe the string, and convert it where the handler needs a Date",
     examples: {
       zod: "z.iso.datetime().transform((value) => new Date(value))",
@@ -111,13 +145,28 @@ const hints: readonly Hint[] = [
     },
   },
   {
+    pattern: /\bdate\b/i,
+    advice: "JSON has no dates. Describe the string, and return date.toISOString()",
+    examples: {
+      zod: "z.iso.datetime()",
+      valibot: "v.pipe(v.string(), v.isoTimestamp())",
+      arktype: 'type("string.date.iso")',
+    },
+  },
+  {
     pattern: /\bbigint\b/i,
+    direction: "input",
     advice: "JSON has no bigints. Describe the digits as a string, and convert them where the handler needs a bigint",
     examples: {
       zod: "z.string().regex(/^-?[0-9]+$/).transform(BigInt)",
       valibot: "v.pipe(v.string(), v.regex(/^-?[0-9]+$/), v.transform(BigInt))",
       arktype: 'type("string.integer").pipe(BigInt)',
     },
+  },
+  {
+    pattern: /\bbigint\b/i,
+    advice: "JSON has no bigints. Describe the digits as a string, and return String(value)",
+    examples: { zod: "z.string()", valibot: "v.string()", arktype: 'type("string.integer")' },
   },
   {
     pattern: /\b(map|set)\b/i,
@@ -140,11 +189,34 @@ const hints: readonly Hint[] = [
 ];
 
 /** Returns an alternative to a type that JSON cannot represent. The libraries report such types only in a message. */
-function hintFor(reason: string, vendor: string): string {
-  const hint = hints.find(({ pattern }) => pattern.test(reason));
+function hintFor(reason: string, vendor: string, side: Direction): string {
+  const hint = hints.find(({ pattern, direction = side }) => pattern.test(reason) && direction === side);
   if (hint === undefined) return "";
   const example = hint.examples[vendor];
   return ` ${hint.advice}${example === undefined ? "." : `: ${example}.`}`;
+}
+
+/** Code that makes a schema of properties, by library. */
+const objectSchemas: Readonly<Record<string, string>> = {
+  zod: "z.object({ … })",
+  valibot: "v.object({ … })",
+  arktype: "type({ … })",
+};
+
+/**
+ * Refuses `{ title: Type.String() }`, which other libraries accept as an object. As a JSON Schema it would accept any value,
+ * because `title` is not a keyword that contains a schema.
+ */
+function assertNotProperties(value: SchemaObject, where: string): void {
+  for (const name in value) {
+    if (applicators.has(name)) continue;
+    const held = value[name];
+    const isStandard = isStandardSchema(held);
+    if (!isStandard && !(isObject(held) && isMarked(held))) continue;
+    const vendor = isStandard ? held["~standard"].vendor : "";
+    const advice = Object.hasOwn(objectSchemas, vendor) ? objectSchemas[vendor] : "Type.Object({ … })";
+    throw new SchemaError("", `it is a list of properties, not a schema. Write ${advice}.`, { where });
+  }
 }
 
 function assertNoCode(schema: SchemaObject, where: string): void {

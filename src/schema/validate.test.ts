@@ -18,14 +18,33 @@ test("an invalid value throws VALIDATION_ERROR with every problem", () => {
     message: expect.stringContaining('input of "task.create"'),
     details: {
       errors: [
-        { path: "", message: "must have required properties title" },
-        { path: "/tags/0", message: "must be string" },
+        { path: "", message: 'must have the required property "title"' },
+        { path: "/tags/0", message: "must be a string" },
       ],
       total: 2,
     },
     retryable: false,
     mayHaveRun: false,
   });
+});
+
+test("messages list the values that are allowed", () => {
+  const sky = Type.Union([Type.Literal("sun"), Type.Literal("rain")]);
+  const Forecast = Type.Object({ sky, unit: Type.Literal("C"), source: Type.Enum(["a", "b"]), tags: Type.Object({}) });
+  const many = { enum: Array.from({ length: 12 }, (_, index) => index) };
+
+  expect(collectErrors(Forecast, { sky: "green", unit: "F", source: "c" })).toEqual([
+    { path: "", message: 'must have the required property "tags"' },
+    { path: "/sky", message: 'must be one of "sun", "rain"' },
+    { path: "/sky", message: "must match a schema in anyOf" },
+    { path: "/unit", message: 'must be "C"' },
+    { path: "/source", message: 'must be one of "a", "b"' },
+  ]);
+  expect(collectErrors(Forecast, {})[0]?.message).toBe(
+    'must have the required properties "sky", "unit", "source", "tags"',
+  );
+  expect(collectErrors(many, "x")[0]?.message).toBe("must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …");
+  expect(collectErrors({ const: { a: 1 } }, "x")[0]?.message).toBe("must be equal to constant");
 });
 
 test("at most 20 problems are listed and all are counted", () => {
@@ -40,7 +59,7 @@ test("errors are formatted as lines", () => {
   const errors = collectErrors(Task, { tags: [1] });
 
   expect(formatValueErrors(errors, "  ")).toBe(
-    "  (root): must have required properties title\n  /tags/0: must be string",
+    '  (root): must have the required property "title"\n  /tags/0: must be a string',
   );
   expect(formatValueErrors([])).toBe("");
 });

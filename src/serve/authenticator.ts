@@ -65,8 +65,8 @@ export interface Authenticator {
   /** Describes the credentials that it accepts, for documents and caches. @default `Authorization: Bearer` */
   describe?(): AuthenticatorDescription;
   /**
-   * Calls the listener when credentials are removed. The server then authenticates the senders of open streams and
-   * connections again, and ends those that are refused.
+   * Calls the listener when credentials are removed or changed. The server then authenticates the senders of open streams
+   * and connections again. Those that are refused, or have another identity, end. A new expiry applies to the others.
    */
   onChange?(listener: () => void): Unsubscribe;
 }

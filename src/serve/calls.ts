@@ -7,72 +7,41 @@ import {
   IncomingSubscription,
   RequestRunner,
 } from "../call/index.ts";
-import { startTimer } from "../internal/timers.ts";
-import { type CallError, type Identity, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
-import type { CallOutcome, OperationRegistry } from "../registry/index.ts";
+import { type CallError, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
+import type { OperationRegistry } from "../registry/index.ts";
 import type { CloseOptions, ServeOptions } from "./server.ts";
 
 /** Number of values that a subscription may be ahead of its client. */
-export const maxValuesAhead = 64;
+const maxValuesAhead = 64;
+/** Approximate number of bytes that these values may have. A single value may exceed it. */
+const maxBytesAhead = 64 * 1024;
 
-/** Time in ms after which a running call starts to listen for the disconnect of its client. */
-const freshMs = 1;
+/** A request for an operation, as a server received it. `identity` is that of the authenticated sender. */
+export type ServedRequest = CallRequested;
 
-/** A request for a call, as a server received it. */
-export interface ServedRequest {
-  /** Id of the operation. */
-  operationId: string;
-  /** The input, which was not validated yet. */
-  input: unknown;
-  /** Identifies the call in events, logs and responses. */
-  requestId: string;
-  /** The sender. */
-  identity?: Identity | undefined;
-  /** Time that the sender is willing to wait, in ms. @default that of the server */
-  timeout?: number | undefined;
-  /** Metadata from the sender, which is not trustworthy. */
-  metadata?: Record<string, unknown> | undefined;
-  /** For subscriptions: the id of the last event that the sender received. */
-  lastEventId?: string | undefined;
-}
-
-/** The connection to a client. `signal` fires when the client disconnects. It may be created when it is first read. */
-export interface ClientConnection {
-  readonly signal: AbortSignal;
-}
-
-/** Receives the outcome of a query or mutation: one of `onResult` and `onError`, once. */
-export interface ServedOutcome extends CallOutcome {
+/** A call of a query or mutation. It receives its outcome: one of `onResult` and `onError`, once. */
+export interface ServedCall extends ServedRequest {
+  onResult(envelope: ResponseEnvelope): void;
   onError(error: CallError): void;
   /** Receives the progress that the handler reports. */
   onProgress?(progress: Progress): void;
+  /** Calls the listener when the client has disconnected or has cancelled the call. */
+  onClose(listener: (reason?: unknown) => void): void;
 }
 
 /** Receives the values of a subscription, and its end: one of `onEnd` and `onError`, once, unless it was cancelled. */
 export interface ValueReceiver {
   /** The handler was called. Its first value may take any time. */
   onOpen?(): void;
-  /** Receives a value; `seq` counts from 0. If it returns a promise, the next value waits for it. */
-  onValue(envelope: ResponseEnvelope, seq: number): void | Promise<void>;
+  /** Receives a value; `seq` counts from 0. */
+  onValue(envelope: ResponseEnvelope, seq: number): void;
   onEnd(): void;
   onError(error: CallError): void;
-}
-
-/** A running subscription of a client. */
-export interface ServedSubscription {
-  /** Requests further values, after the client has received as many. */
-  credit(count: number): void;
-  /** Ends it without a reply, because the client has disconnected. */
-  cancel(): void;
-  /** Ends it with an error. */
-  endWith(error: CallError): void;
 }
 
 /** Runs the calls that a server receives. All servers share its rules for deadlines, limits, disconnects and closing. */
 export class ServerCalls {
   readonly #runner: RequestRunner;
-  /** Calls that are too young to listen for the disconnect of their client. */
-  #fresh: ClientCall[] = [];
   #closed: Promise<void> | undefined = undefined;
 
   constructor(registry: OperationRegistry, options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout" | "limits">) {
@@ -85,14 +54,12 @@ export class ServerCalls {
   }
 
   /** Runs a query or mutation. It is aborted when its client disconnects. Never throws. */
-  execute(request: ServedRequest, client: ClientConnection, outcome: ServedOutcome): void {
+  execute(request: ServedCall): void {
     const runner = this.#runner;
-    if (runner.running >= runner.maxRunning) return outcome.onError(runner.refusal());
-    const frame = toFrame(request);
-    const call = new ClientCall(runner, frame, outcome, client);
-    call.begin(request.identity, runner.deadlineOf(frame));
-    // Most calls end within a millisecond. Listening to a signal would be a large part of their cost.
-    if (call.isRunning && this.#fresh.push(call) === 1) startTimer(this.#watchClients, freshMs, { keepsAlive: false });
+    if (runner.running >= runner.maxRunning) return request.onError(runner.refusal());
+    const call = new ClientCall(runner, request);
+    call.begin(request.identity, runner.deadlineOf(request));
+    if (call.isRunning) request.onClose((reason) => call.abort(reason));
   }
 
   /** Starts a subscription, which requests values while there is credit: {@link maxValuesAhead} at first. Never throws. */
@@ -102,10 +69,10 @@ export class ServerCalls {
       receiver.onError(runner.refusal());
       return undefined;
     }
-    const frame = toFrame(request);
-    frame.credit = maxValuesAhead;
-    const subscription = new ClientSubscription(runner, frame, receiver);
-    void subscription.begin(request.identity, runner.deadlineOf(frame));
+    request.credit = maxValuesAhead;
+    request.creditBytes = maxBytesAhead;
+    const subscription = new ServedSubscription(runner, request, receiver);
+    void subscription.begin(request.identity, runner.deadlineOf(request));
     return subscription;
   }
 
@@ -114,32 +81,22 @@ export class ServerCalls {
     this.#closed ??= drain(async () => {}, this.#runner, options);
     return this.#closed;
   }
-
-  readonly #watchClients = (): void => {
-    const calls = this.#fresh;
-    this.#fresh = [];
-    for (const call of calls) call.watchClient();
-  };
 }
 
-function toFrame({ operationId, input, requestId, timeout, metadata, lastEventId }: ServedRequest): CallRequested {
-  const frame: CallRequested = { type: "call.requested", requestId, operationId, input };
-  if (timeout !== undefined) frame.timeout = timeout;
-  if (metadata !== undefined) frame.metadata = metadata;
-  if (lastEventId !== undefined) frame.lastEventId = lastEventId;
-  return frame;
+/** Calls the listener when a signal fires, or immediately if it has fired. For the signal of one request. */
+export function onceAborted(signal: AbortSignal, listener: (reason: unknown) => void): void {
+  if (signal.aborted) listener(signal.reason);
+  else signal.addEventListener("abort", () => listener(signal.reason), { once: true });
 }
 
 /** The methods of this file's classes receive replies, so there is no function that sends them. */
 function noReply(): void {}
 
 class ClientCall extends IncomingCall {
-  declare readonly outcome: ServedOutcome;
-  declare readonly client: ClientConnection;
+  declare private readonly client: ServedCall;
 
-  constructor(runner: RequestRunner, frame: CallRequested, outcome: ServedOutcome, client: ClientConnection) {
-    super(runner, frame, noReply);
-    this.outcome = outcome;
+  constructor(runner: RequestRunner, client: ServedCall) {
+    super(runner, client, noReply);
     this.client = client;
   }
 
@@ -147,30 +104,23 @@ class ClientCall extends IncomingCall {
     return this.isOpen;
   }
 
-  /** Aborts the call when its client disconnects. */
-  watchClient(): void {
-    if (!this.isOpen) return;
-    const { signal } = this.client;
-    if (signal.aborted) this.abort(signal.reason);
-    else signal.addEventListener("abort", () => this.abort(signal.reason), { once: true });
-  }
-
   override reportProgress(progress: Progress): void {
-    if (this.isOpen) this.outcome.onProgress?.(progress);
+    if (this.isOpen) this.client.onProgress?.(progress);
   }
 
   override onResult(envelope: ResponseEnvelope): void {
     if (!this.leave()) return this.logLateResult();
     this.guard?.release();
-    this.outcome.onResult(envelope);
+    this.client.onResult(envelope);
   }
 
   protected override sendFailure(error: unknown): void {
-    this.outcome.onError(mapError(error));
+    this.client.onError(mapError(error));
   }
 }
 
-class ClientSubscription extends IncomingSubscription implements ServedSubscription {
+/** A running subscription of a client. `endWith` ends it with an error. */
+export class ServedSubscription extends IncomingSubscription {
   readonly #receiver: ValueReceiver;
 
   constructor(runner: RequestRunner, frame: CallRequested, receiver: ValueReceiver) {
@@ -178,10 +128,12 @@ class ClientSubscription extends IncomingSubscription implements ServedSubscript
     this.#receiver = receiver;
   }
 
+  /** Requests further values, after the client has received as many. */
   credit(count: number): void {
     this.receive({ type: "call.credited", requestId: this.requestId, count });
   }
 
+  /** Ends it without a reply, because the client has disconnected. */
   cancel(): void {
     this.receive({ type: "call.aborted", requestId: this.requestId });
   }
@@ -192,9 +144,9 @@ class ClientSubscription extends IncomingSubscription implements ServedSubscript
 
   override reportProgress(): void {}
 
-  protected override send(frame: CallResponded | CallCompleted): void | Promise<void> {
-    if (frame.type === "call.responded") return this.#receiver.onValue(frame.output, frame.seq!);
-    this.#receiver.onEnd();
+  protected override send(frame: CallResponded | CallCompleted): void {
+    if (frame.type === "call.responded") this.#receiver.onValue(frame.output, frame.seq!);
+    else this.#receiver.onEnd();
   }
 
   protected override sendFailure(error: unknown): void {

@@ -1,54 +1,40 @@
-import { parseOrigin } from "../internal/http.ts";
-import type { GateRequest } from "./gate.ts";
+import { parseHost, parseOrigin } from "../internal/http.ts";
 import type { CORSOptions } from "./server.ts";
-
-/** Default time in seconds for which a browser may remember a permission. */
-const defaultMaxAge = 600;
 
 const allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE";
 
-/** Which web pages of other origins may send requests, and what a browser has to be told about it. */
-export class CrossOriginRules {
-  readonly #origins: ReadonlySet<string>;
-  readonly #maxAge: string;
-  readonly #exposedHeaders: string;
-
-  constructor(cors: CORSOptions | undefined, exposedHeaders: readonly string[] = []) {
-    this.#origins = new Set(cors?.origins);
-    for (const origin of this.#origins) assertOrigin(origin);
-    this.#maxAge = String(cors?.maxAge ?? defaultMaxAge);
-    this.#exposedHeaders = exposedHeaders.join(", ");
+/** Returns the origins of web pages that may send requests. */
+export function readOrigins(cors: CORSOptions | undefined): ReadonlySet<string> {
+  if (cors === undefined) return new Set();
+  if (!Array.isArray(cors.origins)) {
+    throw new TypeError('cors needs a list of origins, such as { origins: ["https://app.example.com"] }.');
   }
-
-  /** Returns whether a page of this origin may send requests. */
-  allows(origin: string | null): boolean {
-    return origin !== null && this.#origins.has(origin);
+  for (const origin of cors.origins as unknown[]) {
+    if (typeof origin === "string" && parseOrigin(origin)?.origin === origin) continue;
+    throw new TypeError(
+      `cors.origins contains ${JSON.stringify(origin)}, which is not an origin. List each origin as browsers send it, such as "https://app.example.com".`,
+    );
   }
-
-  /** Returns the headers of the response to a preflight of an allowed origin; `undefined` for any other request. */
-  toPreflight({ method, headers }: GateRequest): Record<string, string> | undefined {
-    if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return undefined;
-    const requested = headers.get("access-control-request-headers");
-    return {
-      "access-control-allow-origin": headers.get("origin")!,
-      "access-control-allow-methods": allowedMethods,
-      ...(requested === null ? {} : { "access-control-allow-headers": requested }),
-      "access-control-max-age": this.#maxAge,
-      vary: "origin, access-control-request-headers",
-    };
-  }
-
-  /** Returns the headers of every other response to an allowed origin. The server adds `Vary`. */
-  toHeaders(origin: string): Record<string, string> {
-    return this.#exposedHeaders === ""
-      ? { "access-control-allow-origin": origin }
-      : { "access-control-allow-origin": origin, "access-control-expose-headers": this.#exposedHeaders };
-  }
+  return new Set(cors.origins);
 }
 
-function assertOrigin(origin: unknown): void {
-  if (typeof origin === "string" && parseOrigin(origin)?.origin === origin) return;
-  throw new TypeError(
-    `cors.origins contains ${JSON.stringify(origin)}, which is not an origin. List each origin as browsers send it, such as "https://app.example.com".`,
-  );
+/** Returns the headers of the response to a preflight of an allowed origin. */
+export function toPreflightHeaders(origin: string, requested: string | null): Record<string, string> {
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-allow-methods": allowedMethods,
+    "access-control-allow-headers": requested ?? "",
+    "access-control-max-age": "600", // seconds
+    vary: "origin, access-control-request-headers",
+  };
+}
+
+/** Returns whether a browser sent a request for a page of another origin than that of `host`. */
+export function isForeignPage(origin: string | null, site: string | null, host: string): boolean {
+  // Pages cannot set this header, so `same-origin` is reliable even if a proxy changed the host.
+  if (site === "same-origin") return false;
+  if (site !== null && site !== "none") return true;
+  if (origin === null) return false;
+  const page = parseOrigin(origin);
+  return page === undefined || page.host !== parseHost(host, page.protocol as "http:")?.host;
 }

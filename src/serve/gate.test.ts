@@ -3,11 +3,11 @@ import { type AuthenticatedIdentity, CallError } from "../operation/index.ts";
 import { createRegistry } from "../registry/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
 import type { Credentials, IdentifyCaller } from "./authenticator.ts";
-import { type Admission, Gate, type GateOptions, type GateSettings } from "./gate.ts";
+import { type Admission, Gate, type GateOptions } from "./gate.ts";
 import { serveHTTP } from "./http/index.ts";
 import { serveMCP } from "./mcp/index.ts";
 import { credentialEnded } from "./refusals.ts";
-import type { FetchInfo } from "./server.ts";
+import type { CORSOptions, FetchInfo } from "./server.ts";
 
 const ada = { id: "ada", scopes: ["task"] };
 
@@ -27,9 +27,9 @@ const request = (headers: Record<string, string> = {}, { method = "GET", url = "
 function check(
   options: GateOptions,
   headers: Record<string, string>,
-  given: { method?: string; url?: string; info?: FetchInfo; settings?: GateSettings } = {},
+  given: { method?: string; url?: string; info?: FetchInfo; exposedHeaders?: readonly string[] } = {},
 ): Admission | Promise<Admission> {
-  return new Gate(options, given.settings).check(request(headers, given), given.info);
+  return new Gate(options, given.exposedHeaders).check(request(headers, given), given.info);
 }
 
 /** Returns the parts of an admission that tests compare. */
@@ -87,19 +87,20 @@ describe("hosts without authentication", () => {
     expect(brief(check({ authenticate: "none" }, {}, { url: "/relative" }))).toBe(403);
   });
 
-  test("a host that was accepted before does not admit another one", () => {
-    const gate = new Gate({ authenticate: "none" });
-    const results = ["localhost", "evil.example", "localhost"].map((host) => brief(gate.check(request({ host }))));
-    expect(results).toEqual(["anonymous", 403, "anonymous"]);
+  test("allowPublic of the listener answers requests to any host and from any machine", () => {
+    const headers = { host: "api.example.com" };
+    const info = { allowPublic: true, remoteAddress: "192.0.2.7" };
+    expect(brief(check({ authenticate: "none" }, headers, { info }))).toBe("anonymous");
   });
 
-  test("allowPublic of the server or of the listener answers requests to any host", () => {
-    const headers = { host: "api.example.com" };
-    expect(brief(check({ authenticate: "none", allowPublic: true }, headers))).toBe("anonymous");
-    expect(brief(check({ authenticate: "none" }, headers, { info: { allowPublic: true } }))).toBe("anonymous");
-    expect(
-      [true, false].map((allowPublic) => new Gate({ authenticate: "none", allowPublic }).isUnauthenticated),
-    ).toEqual([false, true]);
+  test.each([
+    ["127.0.0.1", "anonymous"],
+    ["::1", "anonymous"],
+    ["::ffff:127.0.0.1", "anonymous"],
+    ["192.0.2.7", 403],
+    ["::ffff:192.0.2.7", 403],
+  ])("a request to localhost from %s is %s", (remoteAddress, outcome) => {
+    expect(brief(check({ authenticate: "none" }, { host: "localhost" }, { info: { remoteAddress } }))).toBe(outcome);
   });
 
   test("X-Forwarded-Host never makes a host local, and with trustProxy it must be local too", () => {
@@ -148,11 +149,11 @@ describe("web pages", () => {
 
   test("cors admits the listed origins only, and responses carry its headers", () => {
     const options: GateOptions = { authenticate: tokens, cors: { origins: [app] } };
-    const settings = { exposedHeaders: ["request-id", "retry-after"] };
+    const exposedHeaders = ["request-id", "retry-after"];
     const headers = { "access-control-allow-origin": app, "access-control-expose-headers": "request-id, retry-after" };
     const site = { host, "sec-fetch-site": "cross-site" };
-    expect(check(options, { ...site, origin: app }, { settings })).toMatchObject({ kind: "caller", headers });
-    const refused = check(options, { ...site, origin: app, authorization: "Bearer bad" }, { settings });
+    expect(check(options, { ...site, origin: app }, { exposedHeaders })).toMatchObject({ kind: "caller", headers });
+    const refused = check(options, { ...site, origin: app, authorization: "Bearer bad" }, { exposedHeaders });
     expect(refused).toMatchObject({ status: 401, headers });
     expect(brief(check(options, { ...site, origin: "https://evil.example" }))).toBe(403);
     expect(brief(check(options, site))).toBe(403);
@@ -161,7 +162,7 @@ describe("web pages", () => {
   });
 
   test("a preflight of an allowed origin is answered without credentials, any other is refused", () => {
-    const options: GateOptions = { authenticate: tokens, cors: { origins: [app], maxAge: 60 } };
+    const options: GateOptions = { authenticate: tokens, cors: { origins: [app] } };
     const preflight = {
       host,
       "sec-fetch-site": "cross-site",
@@ -174,7 +175,7 @@ describe("web pages", () => {
         "access-control-allow-origin": app,
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
         "access-control-allow-headers": "authorization,content-type",
-        "access-control-max-age": "60",
+        "access-control-max-age": "600",
         vary: "origin, access-control-request-headers",
       },
     });
@@ -189,6 +190,12 @@ describe("web pages", () => {
       expect(() => new Gate({ authenticate: tokens, cors: { origins: [origin] } })).toThrow(/which is not an origin/);
     },
   );
+
+  test.each([true, {}, { origins: "https://app.example.com" }])("cors without a list is refused: %j", (cors) => {
+    expect(() => new Gate({ authenticate: tokens, cors: cors as unknown as CORSOptions })).toThrow(
+      /^cors needs a list of origins/,
+    );
+  });
 });
 
 describe("credentials", () => {
@@ -211,7 +218,7 @@ describe("credentials", () => {
   });
 
   test("a refusal contains code, message and challenge, and neither the token nor the internal reason", () => {
-    expect(check({ authenticate: tokens }, { authorization: "Bearer secret-token" })).toEqual({
+    expect({ ...check({ authenticate: tokens }, { authorization: "Bearer secret-token" }) }).toEqual({
       kind: "refusal",
       status: 401,
       error: new CallError("ACCESS_DENIED", "The credentials were refused.", undefined, { mayHaveRun: false }),
@@ -243,7 +250,7 @@ describe("credentials", () => {
     const authenticate = async () => {
       throw new CallError("UNAVAILABLE", "The keys could not be fetched.", undefined, { retryable: true });
     };
-    expect(await check({ authenticate }, {})).toEqual({
+    expect({ ...(await check({ authenticate }, {})) }).toEqual({
       kind: "refusal",
       status: 503,
       error: new CallError("UNAVAILABLE", "The keys could not be fetched.", undefined, {
@@ -343,25 +350,25 @@ describe("credentials", () => {
   });
 
   test("a server adds parameters to the challenge", () => {
-    const settings = { challengeParameters: () => 'resource_metadata="https://a.test/x"' };
-    const gate = new Gate({ authenticate: tokens }, settings);
-    expect(gate.challenge(request(), undefined)).toBe('Bearer resource_metadata="https://a.test/x"');
-    expect(gate.challenge(request(), undefined, "invalid_token")).toBe(
-      'Bearer error="invalid_token", resource_metadata="https://a.test/x"',
-    );
+    const gate = new Gate({ authenticate: tokens });
+    expect(gate.challenge()).toBe("Bearer");
+    expect(gate.challenge(['error="invalid_token"', 'realm="a"'])).toBe('Bearer error="invalid_token", realm="a"');
   });
 });
 
 describe("open streams", () => {
-  /** An authenticator whose identities by token can be changed. */
+  /** An authenticator whose identities by token can be changed, and that can be unavailable. */
   function changeable(identities: Record<string, AuthenticatedIdentity>, isAsync = false) {
     const listeners = new Set<() => void>();
+    const state = { isDown: false };
     const identify = ({ token = "" }: Credentials) => {
+      if (state.isDown) throw new CallError("UNAVAILABLE", "The identity provider does not respond.");
       if (identities[token] === undefined) throw new Error("unknown");
       return identities[token];
     };
     return {
       identities,
+      state,
       listeners,
       change: () => {
         for (const listener of listeners) listener();
@@ -424,10 +431,68 @@ describe("open streams", () => {
     expect([ended, vi.getTimerCount()]).toEqual([["one expired"], 0]);
   });
 
+  test.each([false, true])("a changed expiry applies to open streams (asynchronous: %s)", async (isAsync) => {
+    vi.useFakeTimers();
+    const expireIn = (ms: number) => ({ ...ada, expiresAt: Date.now() + ms });
+    const authenticate = changeable({ later: ada, shorter: expireIn(60_000), longer: expireIn(30_000) }, isAsync);
+    const gate = new Gate({ authenticate });
+    const ended: string[] = [];
+    for (const token of Object.keys(authenticate.identities)) await open(gate, token, ended);
+    Object.assign(authenticate.identities, { later: expireIn(10_000), shorter: expireIn(20_000), longer: ada });
+    authenticate.change();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(ended).toEqual(["later expired"]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(ended).toEqual(["later expired", "shorter expired"]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([ended.length, vi.getTimerCount()]).toEqual([2, 0]);
+  });
+
+  test("a slow check never replaces the expiry of a later one", async () => {
+    vi.useFakeTimers();
+    const checks: Array<(identity: AuthenticatedIdentity) => void> = [];
+    const { onChange, change } = changeable({});
+    const authenticate = () => new Promise<AuthenticatedIdentity>((resolve) => checks.push(resolve));
+    const gate = new Gate({ authenticate: { authenticate, onChange } });
+    const ended: string[] = [];
+    const opening = open(gate, "one", ended);
+    checks[0]!(ada);
+    await opening;
+    change();
+    change();
+    checks[2]!({ ...ada, expiresAt: Date.now() + 1_000 });
+    await vi.advanceTimersByTimeAsync(0);
+    checks[1]!(ada);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(ended).toEqual(["one expired"]);
+  });
+
+  test("streams stay open while their credentials cannot be checked, and are checked again later", async () => {
+    vi.useFakeTimers();
+    const authenticate = changeable({ kept: ada, removed: ada });
+    const gate = new Gate({ authenticate });
+    const ended: string[] = [];
+    await open(gate, "kept", ended);
+    await open(gate, "removed", ended);
+    authenticate.state.isDown = true;
+    delete authenticate.identities["removed"];
+    authenticate.change();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(ended).toEqual([]);
+    authenticate.state.isDown = false;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([ended, vi.getTimerCount()]).toEqual([["removed revoked"], 0]);
+  });
+
   test("a gate that was closed has no timers", async () => {
     vi.useFakeTimers();
-    const gate = new Gate({ authenticate: changeable({ one: { ...ada, expiresAt: Date.now() + 60_000 } }) });
+    const authenticate = changeable({ one: { ...ada, expiresAt: Date.now() + 60_000 } });
+    const gate = new Gate({ authenticate });
     await open(gate, "one", []);
+    authenticate.state.isDown = true;
+    authenticate.change();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(2);
     gate.close();
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { CallError, httpEnvelope, type OperationSpec, Type } from "../index.ts";
+import { toJSONText } from "../operation/index.ts";
 import { markAsForwarding } from "../registry/index.ts";
-import { statusOf, toJSONText, toPublicError, toPublicMeta } from "./outcome.ts";
+import { statusOf, toPublicError, toPublicMeta } from "./outcome.ts";
 
 const call = { operationId: "task.get", requestId: "r-1", exposeErrors: false };
 
@@ -23,7 +24,7 @@ describe("the public form of an error", () => {
   const unexpected = new CallError("EXECUTION_ERROR", "disk full", undefined, { cause: new Error("disk full") });
 
   test("hides the message of an error that was not thrown as a CallError", () => {
-    expect(toPublicError(unexpected, call)).toEqual({
+    expect(toPublicError(unexpected, call).toJSON()).toEqual({
       code: "EXECUTION_ERROR",
       message: "The operation failed. Request id: r-1.",
       retryable: false,
@@ -168,5 +169,10 @@ describe("JSON of results", () => {
     expect(() => toJSONText(value)).toThrow(
       expect.objectContaining({ code: "EXECUTION_ERROR", details: { path, reason: expect.any(String) } }),
     );
+  });
+
+  test("the message names the value", () => {
+    expect(() => toJSONText({ a: 1n })).toThrow(/^The result has a value at "\/a" that cannot be sent: /);
+    expect(() => toJSONText(new Error("x"))).toThrow(/^The result cannot be sent: JSON does not have an Error; /);
   });
 });

@@ -1,20 +1,18 @@
+import type { OutcomeFilter } from "../call/index.ts";
+import type { Bytes } from "../internal/base64.ts";
+import { toJSONSafe } from "../internal/json-safe.ts";
 import { logger } from "../internal/log.ts";
-import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
+import { getOwn, type JSONObject } from "../internal/objects.ts";
 import { isSecretName } from "../internal/secrets.ts";
-import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
-import { quote } from "../internal/text.ts";
 import {
   CallError,
-  type CallErrorJSON,
   errorCodes,
   isCallError,
-  type MCPResponseMeta,
   mapError,
   type OperationSpec,
-  type ResponseEnvelope,
   type ResponseMeta,
 } from "../operation/index.ts";
-import { forwardingOf } from "../registry/index.ts";
+import { coreOf, forwardingOf, type OperationRegistry } from "../registry/index.ts";
 
 const log = logger("serve");
 
@@ -36,18 +34,21 @@ export interface FailedCall {
 }
 
 /**
- * Returns the form of an error that callers of a server receive. The message of an error that was not thrown as a
- * `CallError` is logged and replaced, because it may describe the internals of the operation.
+ * Returns the error that callers of a server receive. The message of an error that was not thrown as a `CallError` is
+ * logged and replaced, because it may describe the internals of the operation.
  */
-export function toPublicError(error: CallError, call: FailedCall): CallErrorJSON {
-  const json = error.toJSON();
-  if (!call.exposeErrors && isUnexpected(error, call.handler)) {
-    const { operationId, requestId } = call;
+export function toPublicError(error: CallError, call: FailedCall): CallError {
+  const isHidden = !call.exposeErrors && isUnexpected(error, call.handler);
+  const safeDetails = error.details === undefined ? undefined : toJSONSafe(error.details);
+  const hasSecrets = dropSecretHeaders(safeDetails);
+  if (!isHidden && !hasSecrets) return error;
+  const { code, retryable, mayHaveRun } = error;
+  const { operationId, requestId } = call;
+  if (isHidden) {
     log.error("{operationId} failed ({requestId}): {error}", { operationId, requestId, error: error.cause ?? error });
-    json.message = `The operation failed. Request id: ${requestId}.`;
   }
-  if (json.details !== undefined) dropSecretHeaders(json.details); // The JSON is a copy.
-  return json;
+  const message = isHidden ? `The operation failed. Request id: ${requestId}.` : error.message;
+  return new CallError(code, message, hasSecrets ? safeDetails : error.details, { retryable, mayHaveRun });
 }
 
 /** Returns whether an error was created from one that is not a `CallError`, in this process or in that of a peer. */
@@ -58,37 +59,39 @@ function isUnexpected(error: CallError, handler: object | undefined): boolean {
   return error.details === undefined && forwardingOf(handler) !== undefined;
 }
 
-/** Removes the headers with secret names from every `headers` object in details. */
-function dropSecretHeaders(details: unknown): void {
-  if (typeof details !== "object" || details === null) return;
-  for (const [key, value] of Object.entries(details)) {
-    if (key === "setCookie") delete (details as JSONObject)[key];
-    else if (key === "headers" && isObject(value)) {
-      for (const name of Object.keys(value)) if (isSecretName(name)) delete value[name];
-    } else dropSecretHeaders(value);
+/** Removes cookies, and headers with secret names from every `headers` object. Returns whether there were any. */
+function dropSecretHeaders(holder: unknown, isHeaders = false): boolean {
+  if (typeof holder !== "object" || holder === null) return false;
+  let hasSecrets = false;
+  for (const [key, value] of Object.entries(holder)) {
+    if (isHeaders ? isSecretName(key) : key === "setCookie") {
+      delete (holder as JSONObject)[key];
+      hasSecrets = true;
+    } else if (dropSecretHeaders(value, key === "headers")) hasSecrets = true;
   }
+  return hasSecrets;
 }
 
 /** Returns the meta that callers of a server receive: without cookies, challenges and headers with secret names. */
 export function toPublicMeta(meta: ResponseMeta): ResponseMeta {
   if (meta.source !== "http") return meta;
-  const { setCookie: _, ...rest } = meta;
-  const headers = Object.entries(meta.headers).filter(([name]) => !isSecretName(name));
-  return { ...rest, headers: Object.fromEntries(headers) };
+  const copy = { ...meta, headers: { ...meta.headers } };
+  return dropSecretHeaders(copy) ? copy : meta;
 }
 
-/** Returns the error that stands for the result of an MCP tool with `isError`; `undefined` for any other result. */
-export function toolFailure({ data, meta }: ResponseEnvelope, operationId: string): CallError | undefined {
-  if (meta.source !== "mcp" || !meta.isError) return undefined;
-  const message = firstText(meta) ?? `The tool of ${quote(operationId)} reported an error.`;
-  const details = { content: meta.content, ...(data !== undefined && { data }) };
-  return new CallError("EXECUTION_ERROR", message, details);
-}
-
-function firstText({ content }: MCPResponseMeta): string | undefined {
-  const block = content.find(({ type }) => type === "text");
-  const text = getOwn(block, "text");
-  return typeof text === "string" && text !== "" ? text.slice(0, 2_000) : undefined;
+/** Returns the rules above for the calls of a transport. Data and details keep their values, unless they contain secrets. */
+export function createOutcomeFilter(registry: OperationRegistry, exposeErrors: boolean): OutcomeFilter {
+  const { operations } = coreOf(registry);
+  return {
+    toEnvelope(envelope) {
+      const meta = toPublicMeta(envelope.meta);
+      return meta === envelope.meta ? envelope : { data: envelope.data, meta };
+    },
+    toError(error, { operationId, requestId }) {
+      const handler = operations.get(operationId)?.handler;
+      return toPublicError(error, { operationId, requestId, handler, exposeErrors });
+    },
+  };
 }
 
 /** Statuses that describe the connection between the caller and this server, and never the one to another server. */
@@ -116,27 +119,9 @@ function isErrorStatus(status: unknown): status is number {
 }
 
 /** Returns the bytes of a buffer or a view of one; `undefined` for any other value. */
-export function readBytes(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+export function readBytes(value: unknown): Bytes | undefined {
   if (ArrayBuffer.isView(value)) {
     return new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength);
   }
   return value instanceof ArrayBuffer ? new Uint8Array(value) : undefined;
-}
-
-/** Maximum depth of a value. A deeper one probably contains itself. */
-const maxDepth = 1_000;
-
-/**
- * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
- * with the path of a value that JSON cannot carry.
- */
-export function toJSONText(value: unknown): string | undefined {
-  try {
-    return stringifyStrictly(value, maxDepth);
-  } catch (error) {
-    if (!(error instanceof NotJSON)) throw error;
-    const { path, reason, cause } = error;
-    const message = `The result has a value at ${quote(path)} that cannot be sent: ${reason}.`;
-    throw new CallError("EXECUTION_ERROR", message, { path, reason }, cause === undefined ? {} : { cause });
-  }
 }

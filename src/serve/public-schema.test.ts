@@ -22,15 +22,22 @@ describe("toPublicSchema", () => {
     expect(written(false)).toEqual({ not: {} });
   });
 
-  test("writes tuples of TypeBox as 2020-12 has them, but keeps those of a declared dialect", () => {
+  test("writes keywords of older dialects and of OpenAPI 3.0 as 2020-12 has them", () => {
     expect(written(Type.Tuple([Type.String()]))).toEqual({
       type: "array",
       prefixItems: [{ type: "string" }],
       items: false,
       minItems: 1,
     });
-    const older = { $schema: "http://json-schema.org/draft-07/schema#", items: [{ type: "string" }] };
-    expect(written(older)).toEqual(older);
+    const older = {
+      $schema: "http://json-schema.org/draft-04/schema#",
+      id: "https://example.com/older",
+      items: [{ $ref: "#/items/1" }, { type: "number", minimum: 1, exclusiveMinimum: true }],
+    };
+    expect(written(older)).toEqual({
+      prefixItems: [{ $ref: "#/prefixItems/1" }, { type: "number", exclusiveMinimum: 1 }],
+    });
+    expect(written({ type: "string", nullable: true })).toEqual({ type: ["string", "null"], nullable: true });
   });
 
   test("accepts every value where a type has no JSON", () => {
@@ -73,8 +80,12 @@ describe("toPublicSchema", () => {
     });
   });
 
-  test("keeps anchors of a schema that is the whole document", () => {
-    const schema = { properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { $anchor: "a", type: "null" } } };
+  test("keeps the dialect 2020-12 and anchors of a schema that is the whole document", () => {
+    const schema = {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      properties: { a: { $ref: "#/$defs/a" } },
+      $defs: { a: { $anchor: "a", type: "null" } },
+    };
     expect(written(schema)).toEqual(schema);
     expect(written(schema, "/at")).toEqual({
       properties: { a: { $ref: "#/at/$defs/a" } },
@@ -84,15 +95,32 @@ describe("toPublicSchema", () => {
 
   test("drops references to other documents", () => {
     const schema = { properties: { any: { $ref: "http://json-schema.org/draft-07/schema#" }, lost: { $ref: "#/no" } } };
-    expect(written(schema)).toEqual({ properties: { any: {}, lost: { $ref: "#/no" } } });
+    expect(written(schema)).toEqual({ properties: { any: {}, lost: {} } });
   });
 
-  test("keeps ids and references that depend on the path of the evaluation", () => {
+  test("defines the targets of references that pointers of JSON Schema do not reach", () => {
     const schema = {
-      $id: "https://example.com/tree",
-      $dynamicAnchor: "node",
-      properties: { next: { $dynamicRef: "#node" } },
+      properties: { own: { $ref: "#/parts/a" }, named: { $ref: "#named" }, no: { $ref: "#/$defs/no" } },
+      parts: { a: { items: { $ref: "#/parts/a" } } },
+      $defs: { "\ud800": { $anchor: "named", type: "null" }, no: false },
     };
-    expect(written(schema)).toEqual(schema);
+    expect(written(schema, "/at")).toMatchObject({
+      properties: { own: { $ref: "#/at/$defs/part" }, named: { $ref: "#/at/$defs/part_" }, no: { not: {} } },
+      $defs: { part: { items: { $ref: "#/at/$defs/part" } }, part_: { type: "null" } },
+    });
+  });
+
+  test("replaces references whose target is the same for every path of the evaluation, and drops others", () => {
+    const tree = { $dynamicAnchor: "node", properties: { next: { $dynamicRef: "#node" } } };
+    expect(written(tree, "/at")).toEqual({ properties: { next: { $ref: "#/at" } } });
+    const either = { ...tree, $defs: { other: { $id: "other", $dynamicAnchor: "node" } } };
+    expect(written(either)).toEqual({ properties: { next: {} }, $defs: { other: {} } });
+    const recursive = { $recursiveAnchor: true, items: { $recursiveRef: "#" } };
+    expect(written(recursive)).toEqual({ items: { $ref: "#" } });
+  });
+
+  test("accepts every value in place of a malformed schema", () => {
+    expect(written({ type: "file" })).toEqual({});
+    expect(written({ properties: null })).toEqual({});
   });
 });

@@ -1,102 +1,149 @@
 import { extendPointer } from "../internal/json-pointer.ts";
-import { isObject } from "../internal/objects.ts";
-import { copySubschemas, forEachSubschema, type SchemaObject } from "../schema/index.ts";
+import { isObject, setOwn } from "../internal/objects.ts";
+import { resolveLimits } from "../operation/index.ts";
+import {
+  copySubschemas,
+  dialectOf,
+  forEachSubschema,
+  Resolver,
+  SchemaCopier,
+  type SchemaObject,
+  schemasIn,
+} from "../schema/index.ts";
 
 /** The types of JSON Schema. TypeBox has others, such as `undefined` and `bigint`, which have no JSON. */
 const jsonTypes: ReadonlySet<unknown> = new Set(["null", "boolean", "object", "array", "number", "string", "integer"]);
 
-/** The base of a schema without `$id`, which relative ids need. */
-const anonymousBase = "schema:///";
+/** Keywords that name a schema, or depend on its name or dialect. Pointers replace them. */
+const naming: ReadonlySet<string> = new Set(
+  "$schema $vocabulary $id id $anchor $dynamicAnchor $recursiveAnchor $dynamicRef $recursiveRef".split(" "),
+);
+
+const unlimited = resolveLimits({ schemaDepth: Infinity, subschemas: Infinity, patternLength: Infinity });
+
+/** Changes the published copy of a schema or of a part of it. A reference is replaced later. */
+export type AdaptSchema = (copy: SchemaObject, source: Readonly<SchemaObject>) => void;
 
 /**
  * Returns a schema as other programs read it, for documents of servers: JSON Schema 2020-12 without ids, in which every
- * reference is a pointer into the document. What JSON Schema cannot express, and references to other documents, accept
- * every value. A schema that declares its dialect with `$schema` keeps that dialect.
+ * reference is a pointer into the document. These accept every value: what JSON Schema cannot express, references to
+ * other documents, references whose target depends on the path of the evaluation, and a malformed schema.
  * @param location - JSON pointer to the place of the schema in the document
+ * @param adapt - changes every part for the readers of the document
  */
-export function toPublicSchema(schema: unknown, location = ""): SchemaObject {
-  if (!isObject(schema)) return schema === false ? { not: {} } : {};
-  return new SchemaPublisher(schema, location).publish();
+export function toPublicSchema(schema: unknown, location = "", adapt: AdaptSchema = () => {}): SchemaObject {
+  const source = readSchema(schema);
+  if (!isObject(source)) return source ? {} : { not: {} };
+  return new SchemaPublisher(source, location, adapt).publish();
+}
+
+/** Returns a copy without the keywords of draft-04 and OpenAPI 3.0. */
+function readSchema(schema: unknown): SchemaObject | boolean {
+  try {
+    return new SchemaCopier(unlimited).copy(schema, "", 0, dialectOf(schema));
+  } catch {
+    return true; // A call of the operation reports the malformed schema.
+  }
 }
 
 class SchemaPublisher {
-  readonly #root: SchemaObject;
+  readonly #source: SchemaObject;
+  readonly #parts: ReadonlySet<SchemaObject>;
+  readonly #resolver: Resolver;
   readonly #location: string;
-  /** Declares another dialect, in which lists of `items` are valid. */
-  readonly #hasDialect: boolean;
-  /** Pointers by absolute URI: resources by their `$id`, and anchors. */
-  readonly #pointers = new Map<string, string>();
-  readonly #bases = new Map<SchemaObject, string>();
-  /** Whether a reference depends on the path of the evaluation. Such schemas keep their ids and references. */
-  #isDynamic = false;
-  #hasIds = false;
+  readonly #adapt: AdaptSchema;
+  /** Whether it is published as a whole document, and no part of it has its own names. */
+  readonly #isDocument: boolean;
+  /** The published copies of parts of the schema. */
+  readonly #copies = new Map<unknown, SchemaObject>();
+  /** JSON pointers to the copies that are in the published schema. */
+  readonly #pointers = new Map<unknown, string>();
+  /** The copies that refer to a part of the schema. */
+  readonly #references: Array<{ copy: SchemaObject; target: SchemaObject }> = [];
 
-  constructor(root: SchemaObject, location: string) {
-    this.#root = root;
-    this.#location = encodeURI(location); // a pointer in a reference is part of a URI
-    this.#hasDialect = typeof root["$schema"] === "string" && !root["$schema"].includes("2020-12");
-    this.#pointers.set(anonymousBase, "");
-    this.#index(root, "", anonymousBase);
+  constructor(source: SchemaObject, location: string, adapt: AdaptSchema) {
+    this.#source = source;
+    this.#parts = schemasIn([source]);
+    this.#resolver = new Resolver(source);
+    this.#location = location;
+    this.#adapt = adapt;
+    this.#isDocument = location === "" && Array.from(this.#parts).every(({ $id }) => $id === undefined);
   }
 
   publish(): SchemaObject {
-    return this.#copy(this.#root) as SchemaObject;
-  }
-
-  #index(schema: SchemaObject, pointer: string, outerBase: string): void {
-    const { $id, $anchor } = schema;
-    let base = outerBase;
-    if (typeof $id === "string" && !$id.startsWith("#")) {
-      base = joinURI($id, outerBase)?.replace(/#.*$/, "") ?? outerBase;
-      if (!this.#pointers.has(base)) this.#pointers.set(base, encodeURI(pointer));
+    const root = this.#copy(this.#source) as SchemaObject;
+    this.#addPointers(root, this.#location);
+    // Copying a target appends its references to the array that this loop reads.
+    for (const { copy, target } of this.#references) {
+      const found = this.#copies.get(target) ?? (this.#copy(target) as SchemaObject);
+      // The target was below a keyword that is not known, or that was not kept.
+      if (!this.#pointers.has(found)) this.#define(found, root);
+      copy["$ref"] = `#${toFragment(this.#pointers.get(found)!)}`;
     }
-    for (const anchor of [$anchor, typeof $id === "string" && $id.startsWith("#") ? $id.slice(1) : undefined]) {
-      if (typeof anchor === "string" && anchor !== "") this.#pointers.set(`${base}#${anchor}`, encodeURI(pointer));
-    }
-    this.#bases.set(schema, base);
-    this.#hasIds ||= typeof $id === "string";
-    this.#isDynamic ||= Object.hasOwn(schema, "$dynamicRef") || Object.hasOwn(schema, "$recursiveRef");
-    forEachSubschema(schema, (part, ...path) => {
-      if (isObject(part) && !this.#bases.has(part)) this.#index(part, extendPointer(pointer, ...path), base);
-    });
-  }
-
-  /** Anchors stay unique in a document that is this schema alone, without parts that have their own ids. */
-  get #keepsAnchors(): boolean {
-    return this.#location === "" && !this.#hasIds;
+    return root;
   }
 
   #copy(schema: unknown): unknown {
     if (!isObject(schema)) return schema;
-    const copy = copySubschemas(this.#withoutUndefined(schema), (part) => this.#copy(part));
+    const isKept = (keyword: string) => !naming.has(keyword) || this.#keepsName(keyword, schema);
+    const copy = copySubschemas(withoutUndefined(schema), (part) => this.#copy(part), isKept);
     if (copy["type"] !== undefined && !hasJSONType(copy["type"])) delete copy["type"];
-    if (!this.#hasDialect && Array.isArray(copy["items"])) replaceItems(copy);
-    if (this.#isDynamic) return copy;
-    delete copy["$id"];
-    if (!this.#keepsAnchors) delete copy["$anchor"];
-    if (typeof copy["$ref"] !== "string") return copy;
-    const target = this.#resolve(copy["$ref"], this.#bases.get(schema) ?? anonymousBase);
-    if (target === undefined) delete copy["$ref"];
-    else copy["$ref"] = `#${this.#location}${target}`;
+    if (Array.isArray(copy["items"])) replaceItems(copy);
+    this.#adapt(copy, schema);
+    this.#copies.set(schema, copy);
+    const target = this.#findTarget(schema);
+    if (isObject(target)) this.#references.push({ copy, target });
+    else delete copy["$ref"];
+    if (target === false) copy["not"] = {};
     return copy;
   }
 
-  /** Omits the alternatives that only `undefined` matches, because a missing value has no schema. */
-  #withoutUndefined(schema: SchemaObject): SchemaObject {
-    const { anyOf } = schema;
-    if (!Array.isArray(anyOf) || !anyOf.some(isUndefinedType)) return schema;
-    return { ...schema, anyOf: anyOf.filter((branch) => !isUndefinedType(branch)) };
+  /** A schema that is the whole document keeps its anchors, and its dialect if that is 2020-12. */
+  #keepsName(keyword: string, schema: SchemaObject): boolean {
+    if (!this.#isDocument || keyword !== "$schema") return this.#isDocument && keyword === "$anchor";
+    return schema === this.#source && dialectOf(schema, "draft-04") === "2020-12";
   }
 
-  #resolve(reference: string, base: string): string | undefined {
-    const uri = joinURI(reference, base);
-    if (uri === undefined) return undefined;
-    const known = this.#pointers.get(uri.replace(/#$/, ""));
-    if (known !== undefined) return known;
-    const hash = uri.indexOf("#");
-    const resource = hash < 0 ? undefined : this.#pointers.get(uri.slice(0, hash));
-    return resource === undefined || uri[hash + 1] !== "/" ? undefined : `${resource}${uri.slice(hash + 1)}`;
+  /** Returns the target of the reference in a schema; `undefined` without a reference to a part of this document. */
+  #findTarget(schema: SchemaObject): unknown {
+    const { $ref, $recursiveRef, $dynamicRef = $recursiveRef } = schema;
+    const reference = $ref ?? $dynamicRef;
+    if (typeof reference !== "string") return undefined;
+    const target =
+      reference === $ref ? this.#resolver.resolve(reference, schema) : this.#resolver.resolveDynamic(reference, schema);
+    return reference.startsWith("#") || this.#parts.has(target as SchemaObject) ? target : undefined;
   }
+
+  /** Adds a copy to the definitions of the published schema. */
+  #define(copy: SchemaObject, root: SchemaObject): void {
+    const definitions = isObject(root["$defs"]) ? root["$defs"] : {};
+    root["$defs"] = definitions;
+    let name = "part";
+    while (Object.hasOwn(definitions, name)) name += "_";
+    setOwn(definitions, name, copy);
+    this.#addPointers(copy, `${this.#location}/$defs/${name}`);
+  }
+
+  #addPointers(schema: unknown, pointer: string): void {
+    if (!isObject(schema) || this.#pointers.has(schema) || hasLoneSurrogate.test(pointer)) return;
+    this.#pointers.set(schema, pointer);
+    forEachSubschema(schema, (part, ...path) => this.#addPointers(part, extendPointer(pointer, ...path)));
+  }
+}
+
+/** URIs cannot contain it. */
+const hasLoneSurrogate = /\p{Surrogate}/u;
+
+/** Returns a pointer as the fragment of a URI. */
+function toFragment(pointer: string): string {
+  return encodeURI(pointer).replaceAll("#", "%23");
+}
+
+/** Omits the alternatives that only `undefined` matches, because a missing value has no schema. */
+function withoutUndefined(schema: SchemaObject): SchemaObject {
+  const { anyOf } = schema;
+  if (!Array.isArray(anyOf) || !anyOf.some(isUndefinedType)) return schema;
+  return { ...schema, anyOf: anyOf.filter((branch) => !isUndefinedType(branch)) };
 }
 
 function hasJSONType(type: unknown): boolean {
@@ -114,8 +161,4 @@ function replaceItems(schema: SchemaObject): void {
   delete schema["additionalItems"];
   schema["prefixItems"] = items;
   if (additionalItems !== undefined) schema["items"] = additionalItems;
-}
-
-function joinURI(reference: string, base: string): string | undefined {
-  return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
 }

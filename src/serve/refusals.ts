@@ -1,64 +1,75 @@
-import { logger } from "../internal/log.ts";
-import { redact } from "../internal/secrets.ts";
-import { CallError, credentialExpired, credentialRevoked, isCallError, mapError } from "../operation/index.ts";
-import type { Credentials } from "./authenticator.ts";
-import type { CredentialEnd } from "./credential-watches.ts";
-import type { GateRefusal } from "./gate.ts";
+import { CallError, credentialExpired, credentialRevoked } from "../operation/index.ts";
+import type { CredentialEnd } from "./authentication.ts";
 
-const log = logger("serve");
+/** A request that is refused with a status of its own. Each server writes it in its own format. */
+export class HTTPError extends Error {
+  readonly kind = "refusal";
+  readonly status: number;
+  /** Code and message for the caller. It contains no secrets. */
+  readonly error: CallError;
+  /** Headers that the response must have. */
+  readonly headers: Readonly<Record<string, string>>;
 
-const notStarted = { retryable: false, mayHaveRun: false } as const;
+  constructor(status: number, error: CallError, headers: Readonly<Record<string, string>> = {}) {
+    super(error.message);
+    this.status = status;
+    this.error = error;
+    this.headers = headers;
+  }
+}
+
+/** An error of a request that did not reach an operation. */
+export function notStarted(code: string, message: string, details?: unknown): CallError {
+  return new CallError(code, message, details, { retryable: false, mayHaveRun: false });
+}
+
+/** `ACCESS_DENIED` for a request whose sender is refused. */
+export function denied(message: string): CallError {
+  return notStarted("ACCESS_DENIED", message);
+}
 
 /** The error with which a subscription ends when its credentials end. */
 export function credentialEnded(operationId: string, reason: CredentialEnd): CallError {
   return reason === "expired" ? credentialExpired(operationId, true) : credentialRevoked(operationId);
 }
 
-function denied(message: string): CallError {
-  return new CallError("ACCESS_DENIED", message, undefined, notStarted);
-}
-
-function forbidden(message: string): GateRefusal {
-  return { kind: "refusal", status: 403, error: denied(message), headers: {} };
-}
-
-/** A web page may have made its name resolve to this machine (DNS rebinding). */
-export function foreignHost(): GateRefusal {
-  return forbidden(
-    "The Host header does not name this machine. Without authentication, the server responds only to requests such as http://localhost.",
-  );
+/**
+ * A server without authentication received a request from another machine, or for another host: a web page may have made
+ * its name resolve to this machine (DNS rebinding).
+ */
+export function notLocal(): HTTPError {
+  const message =
+    "Without authentication, the server responds only to requests of its own machine to a host such as localhost.";
+  return new HTTPError(403, denied(message));
 }
 
 /** A web page sent the request on behalf of its visitor. */
-export function foreignPage(): GateRefusal {
-  return forbidden(
-    "Requests from web pages of other origins are refused. Allow the origin with the option cors of the server.",
-  );
+export function foreignPage(): HTTPError {
+  const message =
+    "Requests from web pages of other origins are refused. Allow the origin with the option cors of the server.";
+  return new HTTPError(403, denied(message));
 }
 
-/** The `Authorization` header cannot be read. */
-export function malformedToken(): CallError {
-  return denied("The Authorization header is malformed or repeated. Send one header: Authorization: Bearer <token>.");
+/** A body that exceeds the limit `requestBytes`. */
+export function bodyTooLarge(allowed: number): HTTPError {
+  const message = `The body is larger than ${allowed} bytes. If this is intended, raise limits.requestBytes of the server.`;
+  return new HTTPError(413, notStarted("PAYLOAD_TOO_LARGE", message, { limit: "requestBytes", allowed }));
 }
 
-/** The reason to refuse a result of `authenticate`. */
-export function toDenial(result: unknown, expiresAt: number): CallError {
-  if (result === undefined) return denied("The server does not accept these credentials. Check the token or key.");
-  if (expiresAt <= Date.now()) return denied("The credentials have expired. Authenticate again.");
-  log.error(
-    "authenticate returned a value that is not an identity. Return an object with id and scopes, or undefined.",
-  );
-  return denied("The credentials were refused.");
+/** A URL that exceeds the limit `urlLength`. */
+export function urlTooLong(allowed: number): HTTPError {
+  const message = `The URL is longer than ${allowed} characters. Send the input with POST.`;
+  return new HTTPError(414, notStarted("VALIDATION_ERROR", message, { limit: "urlLength", allowed }));
 }
 
-/** Returns the error for the caller. The message of an error that is not a `CallError` stays on this machine. */
-export function toPublicError(error: unknown, { token }: Credentials): CallError {
-  if (isCallError(error)) {
-    const { code, message, retryable } = error;
-    if (code === "UNAVAILABLE") return new CallError(code, message, undefined, { retryable, mayHaveRun: false });
-    return denied(message);
-  }
-  const reason = redact(mapError(error).message, token === undefined ? [] : [token]);
-  log.warn("authenticate refused a caller: {reason}", { reason });
-  return denied("The credentials were refused.");
+/** A body that is not JSON in UTF-8. */
+export function unsupportedType(): HTTPError {
+  const message = "Send the body as Content-Type: application/json, in UTF-8 and without Content-Encoding.";
+  return new HTTPError(415, notStarted("VALIDATION_ERROR", message));
+}
+
+/** A method that a path does not have. `allow` lists the others. */
+export function wrongMethod(method: string, allow: string): HTTPError {
+  const message = `${method} is not allowed for this path. It allows ${allow}.`;
+  return new HTTPError(405, notStarted("WRONG_OPERATION_TYPE", message), { allow });
 }

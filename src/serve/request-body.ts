@@ -1,83 +1,78 @@
-import { BodyTooLarge, isNestedDeeper, readBody } from "../internal/body.ts";
-import { CallError, type Limits, validationError } from "../operation/index.ts";
+import { BodyTooLarge, readBody } from "../internal/body.ts";
+import { isNestedDeeper } from "../internal/json-depth.ts";
+import { type Limits, validationError } from "../operation/index.ts";
+import { bodyTooLarge, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 
-const notStarted = { retryable: false, mayHaveRun: false } as const;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** An error that has a status of its own. */
-export class HTTPError extends Error {
-  readonly status: number;
-  readonly error: CallError;
-  readonly headers: Readonly<Record<string, string>> | undefined;
+/**
+ * Reads a JSON body. Returns `undefined` if there is no body. Throws or rejects with an `HTTPError` if the body has another
+ * type or exceeds the limit. Rejects with another error if the client disconnects.
+ */
+export function readJSONBytes(
+  request: Request,
+  info: FetchInfo | undefined,
+  { requestBytes }: Readonly<Required<Limits>>,
+): Promise<ArrayBuffer | Uint8Array> | undefined {
+  const headers = info?.headers ?? request.headers;
+  const length = headers.get("content-length");
+  if (length === "0" || (length === null && request.body === null)) return undefined;
+  if (length !== null && !(Number(length) <= requestBytes)) throw bodyTooLarge(requestBytes);
+  const isAccepted = isJSONType(headers.get("content-type")) && headers.get("content-encoding") === null;
+  // Only reading shows whether there is a body, for example after `curl -X POST`, which sends neither type nor length.
+  if (length === null) return readUnmeasured(request, isAccepted ? requestBytes : undefined);
+  if (!isAccepted) throw unsupportedType();
+  // Reading the stream is slow in Node, and unnecessary if the length is known: the parser of the host enforces it.
+  return info?.readBytes?.() ?? request.arrayBuffer();
+}
 
-  constructor(status: number, error: CallError, headers?: Readonly<Record<string, string>>) {
-    super(error.message);
-    this.status = status;
-    this.error = error;
-    this.headers = headers;
-  }
+/** Parses a body. Returns `undefined` for a missing or empty one. Throws if it is not JSON in UTF-8, or exceeds a limit. */
+export function parseJSONBody(
+  bytes: ArrayBuffer | Uint8Array | undefined,
+  { requestBytes, jsonDepth }: Readonly<Required<Limits>>,
+): unknown {
+  if (bytes === undefined || bytes.byteLength === 0) return undefined;
+  if (bytes.byteLength > requestBytes) throw bodyTooLarge(requestBytes);
+  return parseJSON(decode(bytes), jsonDepth, "body");
 }
 
 /**
- * Reads a JSON body as a string. Returns `undefined` if there is no body. Throws or rejects with an {@link HTTPError} if the
- * body has another type or exceeds the limit. Rejects with another error if the client disconnects.
+ * Parses JSON of a client. Throws `VALIDATION_ERROR` if it is malformed or nested too deeply.
+ * @param label - names the value in messages
+ * @param path - JSON pointer to the value in what the label names
  */
-export function readJSONText(
-  request: Request,
-  info: FetchInfo | undefined,
-  limits: Readonly<Required<Limits>>,
-): Promise<string> | undefined {
-  const headers = info?.headers ?? request.headers;
-  const length = headers.get("content-length");
-  if (length === "0") return undefined;
-  const isMeasured = length !== null;
-  if (isMeasured && !(Number(length) <= limits.requestBytes)) throw tooLarge(limits.requestBytes);
-  // Reading the stream is slow in Node, and unnecessary if the length is known: the parser of the host enforces it.
-  if (!isMeasured && request.body === null) return undefined;
-  const type = headers.get("content-type");
-  if (type !== "application/json" && !isJSONType(type)) throw unsupportedType();
-  if (headers.get("content-encoding") !== null) throw unsupportedType();
-  if (!isMeasured) return readUnmeasured(request, limits.requestBytes);
-  return info?.readText === undefined ? request.text() : info.readText();
-}
-
-/** Parses a body. Returns `undefined` for an empty one. Throws if it is not JSON, or exceeds a limit. */
-export function parseJSONBody(text: string, limits: Readonly<Required<Limits>>): unknown {
-  if (text === "") return undefined;
-  if (text.length > limits.requestBytes) throw tooLarge(limits.requestBytes);
-  if (isNestedDeeper(text, limits.jsonDepth))
-    throw invalidBody(`must not be nested more than ${limits.jsonDepth} levels deep`);
+export function parseJSON(text: string, maxDepth: number, label: string, path = ""): unknown {
+  const invalid = (message: string) => validationError(label, [{ path, message }]);
+  if (isNestedDeeper(text, maxDepth)) throw invalid(`must not be nested more than ${maxDepth} levels deep`);
   try {
     return JSON.parse(text);
   } catch {
-    throw invalidBody("must be valid JSON"); // Without a cause: the message of the parser quotes the input.
+    throw invalid("must be valid JSON"); // Without a cause: the message of the parser quotes the input.
   }
 }
 
 /** Only UTF-8, and no other parameter: a list of types or a type with trailing characters is refused. */
 function isJSONType(type: string | null): boolean {
+  if (type === "application/json") return true;
   return type !== null && /^application\/json[ \t]*(?:;[ \t]*(?:charset="?utf-8"?[ \t]*)?)?$/i.test(type);
 }
 
-async function readUnmeasured(request: Request, limit: number): Promise<string> {
+/** @param limit - `undefined` if a body is refused, because of its type */
+async function readUnmeasured(request: Request, limit: number | undefined): Promise<Uint8Array> {
   try {
-    return new TextDecoder().decode(await readBody(request, limit));
+    return await readBody(request, limit ?? 0);
   } catch (error) {
-    throw error instanceof BodyTooLarge ? tooLarge(limit) : error;
+    if (!(error instanceof BodyTooLarge)) throw error;
+    throw limit === undefined ? unsupportedType() : bodyTooLarge(limit);
   }
 }
 
-function tooLarge(limit: number): HTTPError {
-  const message = `The body is larger than ${limit} bytes. If this is intended, raise limits.requestBytes of the server.`;
-  const details = { limit: "requestBytes", allowed: limit };
-  return new HTTPError(413, new CallError("PAYLOAD_TOO_LARGE", message, details, notStarted));
-}
-
-function unsupportedType(): HTTPError {
-  const message = "Send the body as Content-Type: application/json, in UTF-8 and without Content-Encoding.";
-  return new HTTPError(415, new CallError("VALIDATION_ERROR", message, undefined, notStarted));
-}
-
-function invalidBody(message: string): CallError {
-  return validationError("body", [{ path: "", message }]);
+/** Decodes UTF-8, without a byte order mark. Other bytes are refused: replacing them would change the input. */
+function decode(bytes: ArrayBuffer | Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw unsupportedType();
+  }
 }

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
+import type { StopOptions } from "../call/index.ts";
 import type { Limits } from "../operation/index.ts";
 import type { OperationSelection } from "../registry/index.ts";
 import type { Authenticator, IdentifyCaller } from "./authenticator.ts";
@@ -19,57 +18,46 @@ export interface FetchInfo {
   Response?: typeof Response | undefined;
   /** Reads headers of the request, in the same manner as `request.headers` and faster. @default `request.headers` */
   headers?: Pick<Headers, "get" | "has"> | undefined;
-  /** Reads the body of the request, whose length is known, faster than `request.text()`. @default `request.text()` */
-  readText?: (() => Promise<string>) | undefined;
+  /** Reads the body of the request, whose length is known, faster than the request does. @default `request.arrayBuffer()` */
+  readBytes?: (() => Promise<Uint8Array>) | undefined;
   /** Calls a function when the connection is closed or the response is sent, for less than `request.signal` costs. */
   onClose?: ((listener: () => void) => void) | undefined;
 }
 
 /** Options of `close()` of a server. */
-export interface CloseOptions {
-  /** Time in ms for running calls to end; 0 ends them immediately. @default 10,000 */
-  timeout?: number | undefined;
-}
+export type CloseOptions = StopOptions;
 
-/** A server without a listener: it handles requests of Node, Hono, Next, Deno and Bun. */
-export interface FetchServer extends AsyncDisposable {
-  /** Handles a request. Never rejects. A bound function, so that it can be passed on. */
-  readonly fetch: (request: Request, info?: FetchInfo) => Response | Promise<Response>;
-  /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */
-  readonly wellKnown?: (request: Request, info?: FetchInfo) => Response | undefined | Promise<Response | undefined>;
-  /** Whether it answers requests without authentication, so that `listen` accepts only addresses of this machine. */
+/** A server of a registry, without a listener. */
+export interface RegistryServer extends AsyncDisposable {
+  /** Whether it serves callers without authentication, so that `listen` accepts only addresses of this machine. */
   readonly isUnauthenticated: boolean;
   /** Lets running calls finish, ends subscriptions with `UNAVAILABLE`, and refuses new requests with 503. */
   close(options?: CloseOptions): Promise<void>;
 }
 
-/** A server of connections such as WebSockets, which start with an `upgrade` event of Node's HTTP servers. */
-export interface UpgradeHandler extends AsyncDisposable {
-  /** Handles an `upgrade` event: accepts or refuses the connection. A bound function, so that it can be passed on. */
-  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer, info?: FetchInfo) => void;
-  /** Whether it accepts connections without authentication, so that `listen` accepts only addresses of this machine. */
-  readonly isUnauthenticated: boolean;
-  /** Lets running calls finish, ends subscriptions with `UNAVAILABLE`, and closes the connections. */
-  close(options?: CloseOptions): Promise<void>;
+/** A server that handles requests of Node, Hono, Next, Deno and Bun. */
+export interface FetchServer extends RegistryServer {
+  /** Handles a request. Never rejects. A bound function, so that it can be passed on. */
+  readonly fetch: (request: Request, info?: FetchInfo) => Response | Promise<Response>;
+  /** Returns the paths of its routes, below the one at which it is mounted. `listen` warns about those that it hides. */
+  readonly paths?: () => readonly string[];
+  /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */
+  readonly wellKnown?: (request: Request, info?: FetchInfo) => Response | undefined | Promise<Response | undefined>;
 }
 
 /** Which web pages of other origins may send requests. */
 export interface CORSOptions {
   /** Origins as browsers send them, such as `https://app.example.com`. */
   origins: readonly string[];
-  /** Seconds for which a browser may remember the permission. @default 600 */
-  maxAge?: number;
 }
 
 /** Options that all servers share. */
 export interface ServeOptions extends OperationSelection {
   /**
    * Identifies callers. `"none"` serves callers without an identity: only requests to a loopback `Host` are answered,
-   * unless `allowPublic` is set.
+   * unless `listen` allows others with `allowPublic`.
    */
   authenticate: Authenticator | IdentifyCaller | "none";
-  /** With `authenticate: "none"`: answers requests to any host. @default false */
-  allowPublic?: boolean | undefined;
   /** Which web pages of other origins may send requests. @default none */
   cors?: CORSOptions | undefined;
   /** Reads the client's address and the public URL from `X-Forwarded-*`. Set it only behind a proxy. @default false */

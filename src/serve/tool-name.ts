@@ -35,24 +35,11 @@ export function toToolName(id: string): string {
 
 /** Returns ten hexadecimal digits. It is not cryptographic: a foreign id can be chosen so that its hash equals another one. */
 function hashText(text: string): string {
-  // Two FNV-1a hashes with different seeds, mixed so that every bit of the input changes all digits.
-  let [first, second] = [0x811c9dc5, 0x3c6ef372];
+  let hash = 0xcbf29ce484222325n; // FNV-1a with 64 bits, folded to 40.
   for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    first = Math.imul(first ^ code, 0x01000193);
-    second = Math.imul(second ^ code, 0x85ebca6b) ^ (second >>> 15);
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(index))) * 0x100000001b3n);
   }
-  first = mix(first ^ (second >>> 13));
-  second = mix(second ^ first);
-  return toHex(first, 5) + toHex(second, 5);
-}
-
-function mix(value: number): number {
-  const once = Math.imul(value ^ (value >>> 16), 0x7feb352d);
-  const twice = Math.imul(once ^ (once >>> 15), 0x846ca68b);
-  return twice ^ (twice >>> 16);
-}
-
-function toHex(value: number, digits: number): string {
-  return (value >>> 0).toString(16).padStart(8, "0").slice(-digits);
+  return BigInt.asUintN(40, hash ^ (hash >> 24n))
+    .toString(16)
+    .padStart(10, "0");
 }

@@ -1,6 +1,15 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { nearest } from "../internal/nearest.ts";
-import { type AccessControl, checkScopes, formatOperationId, type Identity, toIdentity } from "../operation/index.ts";
+import {
+  type AccessControl,
+  type CallError,
+  checkScopes,
+  formatOperationId,
+  type Identity,
+  notServedNow,
+  operationNotFound,
+  toIdentity,
+} from "../operation/index.ts";
 import {
   createSelector,
   type OperationEntry,
@@ -16,12 +25,12 @@ const maxSets = 32;
 /** An operation that a server offers. `spec` is the registered spec, and `published` the one that callers may see. */
 export type ServedOperation = OperationEntry;
 
-/** The operations that some callers see: those with the same satisfied access rules. Never changes. */
+/** Operations that some callers see, or that a server offers. Never changes. */
 export class VisibleSet {
   /** In the order of the registry. */
   readonly operations: readonly ServedOperation[];
   readonly #byId: ReadonlyMap<string, ServedOperation>;
-  readonly #derived = new Map<unknown, unknown>();
+  readonly #derived = new Map<string, unknown>();
 
   constructor(operations: readonly ServedOperation[]) {
     this.operations = operations;
@@ -39,25 +48,20 @@ export class VisibleSet {
   }
 
   /**
-   * Returns a value that depends only on the operations of the set, such as a document. It is created once for each `key`
+   * Returns a value that depends only on the operations of the set, such as a document. It is created once for each `key`,
    * and shared by all callers who see this set.
    */
-  derive<T>(key: object | string, create: (set: VisibleSet) => T): T {
+  derive<T>(key: string, create: (set: VisibleSet) => T): T {
     if (!this.#derived.has(key)) this.#derived.set(key, create(this));
     return this.#derived.get(key) as T;
   }
 }
 
-/** Operations with the same scope rule. A caller sees all of them or none. */
-interface RuleGroup {
-  readonly access: AccessControl;
-  readonly operations: ServedOperation[];
-}
-
 /** The operations that a server offers at one moment. */
 interface Offer {
-  readonly byId: ReadonlyMap<string, ServedOperation>;
-  readonly groups: readonly RuleGroup[];
+  readonly all: VisibleSet;
+  /** The scope rules of the operations, by their JSON. A caller sees all operations with the same rule, or none. */
+  readonly rules: ReadonlyMap<string, AccessControl>;
   /** Sets by the rules that their callers satisfy. Two callers share a set only if they satisfy the same rules. */
   readonly sets: BoundedMap<string, VisibleSet>;
 }
@@ -70,48 +74,39 @@ interface Offer {
 export class VisibleOperations {
   readonly #core: RegistryCore;
   readonly #selects: Selector;
-  readonly #stop: () => void;
   #offer: Offer | undefined = undefined;
-  #version = 0;
+  /** Stops following the registry. */
+  readonly close: () => void;
 
   /** @param selection - the operations that the server offers, by `include` and `exclude` */
   constructor(core: RegistryCore, selection: OperationSelection) {
     this.#core = core;
     this.#selects = createSelector(selection);
-    this.#stop = core.changes.on(() => {
-      this.#version += 1;
+    this.close = core.changes.on(() => {
       this.#offer = undefined;
     });
   }
 
-  /** Changes whenever an operation of the registry is added, changed or removed. */
-  get version(): number {
-    return this.#version;
-  }
-
   /** All operations that the server offers: the selected ones that have a handler. Do not show them to callers. */
-  all(): Iterable<ServedOperation> {
-    return this.#current().byId.values();
-  }
-
-  /** Finds an operation that the server offers, even if the caller does not see it. */
-  get(id: string): ServedOperation | undefined {
-    return this.#current().byId.get(id);
+  get all(): VisibleSet {
+    return this.#current().all;
   }
 
   /** Returns the operations that an identity sees; `undefined` is a caller without an identity. */
   for(identity: Identity | undefined): VisibleSet {
     const reader = toIdentity(identity);
-    const { byId, groups, sets } = this.#current();
-    const satisfied = groups.map(({ access }) => checkScopes(access, reader) === true);
-    const key = satisfied.map(Number).join("");
-    let set = sets.get(key);
-    if (set === undefined) {
-      const seen = new Set(groups.filter((_, index) => satisfied[index]).flatMap(({ operations }) => operations));
-      set = new VisibleSet(Array.from(byId.values()).filter((operation) => seen.has(operation)));
-    }
+    const { all, rules, sets } = this.#current();
+    const satisfied = new Set([...rules.keys()].filter((rule) => checkScopes(rules.get(rule)!, reader) === true));
+    const key = [...satisfied].join();
+    const set =
+      sets.get(key) ?? new VisibleSet(all.operations.filter(({ access }) => satisfied.has(formatRule(access))));
     sets.set(key, set); // Again, so that sets in use stay in the map.
     return set;
+  }
+
+  /** Creates the error for an operation that is not offered: its source may be connecting, or it does not exist. */
+  notFound(id: string, identity: Identity | undefined): CallError {
+    return this.#core.mayAppear(id) ? notServedNow(id) : operationNotFound(id, this.for(identity).nearest(id));
   }
 
   /** Searches the operations that an identity sees, and returns them, best first. */
@@ -126,28 +121,18 @@ export class VisibleOperations {
     return found.slice(0, limit);
   }
 
-  /** Stops following the registry. */
-  close(): void {
-    this.#stop();
-  }
-
   #current(): Offer {
-    this.#offer ??= this.#createOffer();
+    if (this.#offer === undefined) {
+      const offered = Array.from(this.#core.operations.values()).filter(
+        (operation) => operation.handler !== undefined && this.#selects(operation),
+      );
+      const rules = new Map(offered.map(({ access }) => [formatRule(access), access]));
+      this.#offer = { all: new VisibleSet(offered), rules, sets: new BoundedMap(maxSets) };
+    }
     return this.#offer;
   }
+}
 
-  #createOffer(): Offer {
-    const byId = new Map<string, ServedOperation>();
-    const groups = new Map<string, RuleGroup>();
-    for (const operation of this.#core.operations.values()) {
-      if (operation.handler === undefined || !this.#selects(operation)) continue;
-      byId.set(operation.id, operation);
-      const { access } = operation;
-      const rule = JSON.stringify([access.requiredScopes, access.requiredScopesAny]);
-      const group = groups.get(rule);
-      if (group === undefined) groups.set(rule, { access, operations: [operation] });
-      else group.operations.push(operation);
-    }
-    return { byId, groups: [...groups.values()], sets: new BoundedMap(maxSets) };
-  }
+function formatRule({ requiredScopes, requiredScopesAny }: AccessControl): string {
+  return JSON.stringify([requiredScopes, requiredScopesAny]);
 }

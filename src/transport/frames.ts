@@ -12,7 +12,6 @@ import {
   unknown,
 } from "../internal/shape.ts";
 import {
-  envelopeFields,
   errorJSONFields,
   type Identity,
   identityFields,
@@ -36,11 +35,12 @@ const count = { isInteger: true, min: 0 };
  * Number of times that an idempotent request was sent to another worker because the previous one was lost. Absent for
  * the first worker.
  */
-const attempt = optional(number({ ...count, description: "Number of times that the request was sent again" }));
+const attempt = optional(number(count));
 
 /**
  * Every field of every frame that is sent, by type. The types below, the check of {@link findInvalidField} and the
- * public `CallEventSchema` are derived from this table, so a new field needs one line here.
+ * public `CallEventSchema` are derived from this table, so a new field needs one line here. Descriptions are beside that
+ * schema, because every client loads this table.
  */
 export const frameFields = {
   "call.requested": {
@@ -54,19 +54,11 @@ export const frameFields = {
     /** The call whose handler made this one. */
     parentRequestId: optional(string({ maxLength: maxIdLength })),
     /** Id of the first request in the chain of calls that caused this one. Absent if this is the first. */
-    rootRequestId: optional(
-      string({ maxLength: maxIdLength, description: "Id of the first request in the chain of calls" }),
-    ),
+    rootRequestId: optional(string({ maxLength: maxIdLength })),
     /** Number of calls above this one. It is a claim, which can only make limits stricter. Absent for 0. */
-    depth: optional(number({ ...count, description: "Number of calls above this one" })),
+    depth: optional(number(count)),
     /** Remaining time when the request was sent, in ms. Clocks of two machines are never compared. */
-    timeout: optional(
-      number({
-        min: Number.NEGATIVE_INFINITY,
-        max: Number.POSITIVE_INFINITY,
-        description: "Remaining time in ms when the request was sent",
-      }),
-    ),
+    timeout: optional(number({ min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY })),
     /** Token that `authenticate` of the server maps to an identity. */
     token: optional(string({ maxLength: maxTokenLength })),
     /** Claimed identity. Only a server that is configured to trust the bus accepts it. */
@@ -77,25 +69,17 @@ export const frameFields = {
      * For subscriptions: number of values that may be sent before `call.credited` allows more. Absent for a single
      * response.
      */
-    credit: optional(
-      number({ ...count, description: "For subscriptions: number of values that may be sent before call.credited" }),
-    ),
+    credit: optional(number(count)),
     /**
      * For subscriptions: approximate maximum number of bytes of values that were sent and not yet consumed. One value
      * may exceed it. Values are consumed in the order in which they were sent, as counted by `call.credited`. Absent
      * for no limit.
      */
-    creditBytes: optional(
-      number({
-        ...count,
-        min: 1,
-        description: "For subscriptions: maximum number of bytes that were sent and not yet consumed",
-      }),
-    ),
+    creditBytes: optional(number({ ...count, min: 1 })),
     /** For subscriptions: id of the last event that the caller received from an earlier subscription. */
     lastEventId: optional(string({ maxLength: maxIdLength })),
     /** Time of the caller's own monotonic clock when the request was sent, in ms. It is a claim. */
-    sentAt: optional(number({ description: "Time of the caller's monotonic clock in ms" })),
+    sentAt: optional(number()),
     /** Number of times that the request was sent again. Absent for the first time. */
     attempt,
   },
@@ -104,11 +88,11 @@ export const frameFields = {
     /** Identifies the request. */
     requestId,
     /** The result. */
-    output: object<ResponseEnvelope>(envelopeFields, { isValid: isSendableEnvelope }),
+    output: object<ResponseEnvelope>({}, { isValid: isSendableEnvelope }),
     /** For subscriptions: counts the values from 0. */
-    seq: optional(number({ ...count, description: "For subscriptions: number of the value, from 0" })),
+    seq: optional(number(count)),
     /** For subscriptions: the consumer must send `call.credited` as soon as it has consumed this value. */
-    creditDue: optional(boolean({ description: "For subscriptions: send call.credited when this value is consumed" })),
+    creditDue: optional(boolean()),
   },
   "call.progressed": {
     type: oneOf(["call.progressed"]),

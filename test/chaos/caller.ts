@@ -28,7 +28,7 @@ export interface StreamWish extends Wish {
 /** What a map does for calls without a deadline, in ms. */
 const defaultTimeout = 30_000;
 
-/** A peer that asks, and writes down what it asked and what came of it. */
+/** A peer that makes calls, and records them with their outcomes. */
 export class Caller {
   readonly name: string;
   readonly #transport: string;
@@ -49,7 +49,7 @@ export class Caller {
     return this.#map.pendingCount;
   }
 
-  /** Calls, and resolves when that has settled. Gives whether it was answered. */
+  /** Calls, and resolves when the call has settled, with whether it succeeded. */
   async call(wish: Wish): Promise<boolean> {
     const { call, options, done } = this.#ask(wish);
     try {
@@ -97,7 +97,7 @@ export class Caller {
     this.#recorder.record({ kind: "closed", who: this.name, left });
   }
 
-  /** Writes down what is asked, and gives what to ask it with. */
+  /** Records a call and returns its arguments. */
   #ask({ operation, input, timeout, isDenied, token, identity, abortAfter }: Wish) {
     const call = `${this.name}#${++this.#count}`;
     const isStream = input.values !== undefined;
@@ -142,7 +142,7 @@ export class Caller {
   }
 }
 
-/** What the answer says that it answers; with a remark when the rest of it is not what was sent. */
+/** The request that the reply names, with a remark if the rest differs from what was sent. */
 function readAnswer(data: unknown, { input }: Wish): string {
   const { call, text } = data as { call: string; text?: string };
   return text === input.text || input.text === undefined ? call : `${call}, with another text`;

@@ -35,7 +35,7 @@ export class Campaign {
 
   /** Breaks things until `faults` is over, makes calls until `calls` is, and resolves when all of them have settled. */
   async run(faults: AbortSignal, calls: AbortSignal): Promise<void> {
-    // Two that break things, one of them seldom: now and then two things are broken at once.
+    // Two sources of faults, one of them rare, so that sometimes two faults overlap.
     const breaking = [1, 3].map((patience) => this.#breakThings(faults, patience));
     await Promise.all([this.#makeCalls(calls), ...breaking]);
     // What still runs then is ended by closing its caller, which is one more way to end.

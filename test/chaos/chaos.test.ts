@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { root } from "../../scripts/subpaths.ts";
 import { testTimeoutMs } from "../../src/internal/testing.ts";
 
-const chaosTimeoutMs = 5 * testTimeoutMs;
+const chaosTimeoutMs = 2 * testTimeoutMs;
 
 /** Runs `npm run chaos` as its users do, in a process of its own that has to end by itself. */
 function chaos(...args: string[]): Promise<{ exitCode: number; output: string }> {
@@ -50,12 +50,9 @@ test("a history that was kept can be checked again, and shows what broke", async
   expect(exitCode).toBe(1);
 });
 
-test.each([
-  [["--help"], 0, "npm run chaos -- [options]"],
-  [["--transports", "pigeon"], 2, 'The transport "pigeon" does not exist.'],
-  [["--minutes", "soon"], 2, '--minutes must be a number above 0, not "soon".'],
-])("%j is answered in words", async (args, code, words) => {
-  const { exitCode, output } = await chaos(...args);
+test("an invalid option is reported with the help", async () => {
+  const { exitCode, output } = await chaos("--transports", "pigeon");
 
-  expect([exitCode, output.includes(words)]).toEqual([code, true]);
+  expect(output).toMatch(/^The transport "pigeon" does not exist\.\n\nnpm run chaos -- \[options\]\n/);
+  expect(exitCode).toBe(2);
 });

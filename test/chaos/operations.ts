@@ -16,7 +16,7 @@ export const secretScope = "chaos:secret";
 
 const common = { namespace: "chaos", version: "1.0.0", description: "For chaos.", outputSchema: Type.Unknown() };
 const open = { accessControl: { requiredScopes: [] } };
-/** `call` names the call in the history. `ms` is how long to take, `values` how many to give, `text` comes back. */
+/** `call` names the call in the history. `ms` is its duration, `values` how many it yields, `text` is returned. */
 const inputSchema = Type.Object({
   call: Type.String(),
   ms: Type.Optional(Type.Number()),
@@ -24,7 +24,7 @@ const inputSchema = Type.Object({
   text: Type.Optional(Type.String()),
 });
 
-/** What workers serve. Every handler writes down when it starts, when it is told to stop and when it ends. */
+/** Operations of workers. Every handler records when it starts, when it is aborted and when it ends. */
 export function chaosOperations(recorder: Recorder): IOperationDefinition[] {
   const start = (call: string, { signal, deadline }: OperationContext) => {
     const left = deadline === undefined ? undefined : deadline - Date.now();
@@ -101,7 +101,7 @@ export function chaosOperations(recorder: Recorder): IOperationDefinition[] {
         }
       },
     }),
-    // Only members of pools are told these: others are killed and stopped from outside.
+    // Only members of pools receive these: others are killed and stopped with signals.
     defineOperation({
       ...common,
       ...open,

@@ -39,7 +39,7 @@ export class Post {
     return this.#order.port;
   }
 
-  /** Starts a worker, with a clock that may be wrong, and resolves when it serves. Tries again when it cannot. */
+  /** Starts a worker, with a clock that may be shifted, and resolves when it serves. Tries again when it cannot. */
   async start(): Promise<void> {
     await insist(() => this.#start());
   }
@@ -58,7 +58,7 @@ export class Post {
     this.#worker!.child.kill("SIGCONT");
   }
 
-  /** Starts another worker, before or after the one that is there has been told to drain. */
+  /** Starts another worker, before or after the present one starts to drain. */
   async relieve(order: "overlapping" | "one after the other"): Promise<void> {
     const old = this.#worker;
     if (order === "one after the other") await this.close();
@@ -93,7 +93,7 @@ export class Post {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
     const started = performance.now();
-    child.kill("SIGCONT"); // a process that stands still hears nothing
+    child.kill("SIGCONT"); // a stopped process receives no other signal
     child.kill("SIGTERM");
     const code = await within(closeTimeout, exited).then(
       ([code]) => code as number | null,

@@ -37,7 +37,7 @@ export class Random {
     return items[this.integer(0, items.length - 1)]!;
   }
 
-  /** One of the items, each as often as its weight says. */
+  /** One of the items, chosen by weight. */
   weighted<T extends { weight: number }>(items: readonly T[]): T {
     let left = this.next() * items.reduce((sum, { weight }) => sum + weight, 0);
     for (const item of items) {

@@ -11,7 +11,7 @@ import { Random } from "./random.ts";
 import { createWebSocketArena } from "./websocket-arena.ts";
 import { createWorkerArena } from "./worker-arena.ts";
 
-/** What a run of chaos is told. */
+/** Options of a chaos run. */
 export interface ChaosOptions {
   /** How long calls are made, in ms. */
   duration: number;
@@ -23,7 +23,7 @@ export interface ChaosOptions {
   onProgress(line: string): void;
 }
 
-/** How often progress is told, in ms. */
+/** Interval of progress reports, in ms. */
 const progressInterval = 3_000;
 /** Calls go on for so long after the last fault, in ms, that recovery shows. */
 const quiet = 6_000;
@@ -32,7 +32,7 @@ const mostCalls = 100_000;
 /** Calls in a second, for each transport. */
 const fastest = 80;
 
-/** Makes calls over the transports while things break, and gives everything that happened. */
+/** Makes calls over the transports while parts fail, and returns everything that happened. */
 export async function runChaos(options: ChaosOptions): Promise<HistoryEvent[]> {
   const { duration, seed, transports, signal, onProgress } = options;
   const folder = mkdtempSync(join(tmpdir(), "chaos-"));

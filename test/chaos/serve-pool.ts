@@ -1,4 +1,4 @@
-/** One member of a worker pool, as a thread or a process. It is told which pool, and where to write what happens. */
+/** One member of a worker pool, as a thread or a process. It receives its pool and the file for its history. */
 import { join } from "node:path";
 import { isMainThread, threadId, workerData } from "node:worker_threads";
 import { createWorkerTransport } from "@alkdev/operations/transport-worker";

@@ -12,7 +12,7 @@ import { watchProcess } from "./instruments.ts";
 import { type Skew, serveChaos, skewClock } from "./serving.ts";
 import { busHeartbeat, socketHeartbeat } from "./settings.ts";
 
-/** What a worker is told. `port` is the broker's, or the one that it shall listen on itself; 0 is any. */
+/** Options of a worker. `port` is the broker's, or its own; 0 is any free port. */
 export interface WorkerOrder {
   transport: "websocket" | "nats" | "redis";
   name: string;

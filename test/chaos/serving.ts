@@ -2,7 +2,7 @@ import { buildCallHandler, OperationRegistry, PendingRequestMap, type Transport 
 import type { Recorder } from "../history/index.ts";
 import { chaosOperations, goodToken, secretScope } from "./operations.ts";
 
-/** Wrong clocks are wrong by this much, in ms. */
+/** Shifted clocks differ by this much, in ms. */
 const skew = 600_000;
 
 /** How a clock may go: right, slow or fast. */

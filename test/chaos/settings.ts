@@ -1,4 +1,4 @@
-/** Milliseconds between signs of life on a bus. Short, so that a run of seconds sees many of them. */
+/** Milliseconds between heartbeats on a bus. Short, so that a run of seconds sees many of them. */
 export const busHeartbeat = 500;
 /** The same on WebSockets. */
 export const socketHeartbeat = 500;

@@ -1,5 +1,6 @@
 import { connect as connectNATS } from "@nats-io/transport-node";
 import { createClient } from "@redis/client";
+import { createSocketController } from "../../src/transport/peer/broker-connection.ts";
 import type { Recorder } from "../history/index.ts";
 import type { Fault } from "./arena.ts";
 import { createGarbage } from "./garbage.ts";
@@ -10,7 +11,7 @@ export interface Stranger {
   close(): Promise<void>;
 }
 
-/** How many senseless messages come at once. */
+/** Number of malformed messages per batch. */
 const handful = 30;
 /** How many messages are remembered, so that what was said again is not said again for ever. */
 const memory = 10_000;
@@ -52,15 +53,8 @@ export async function createNATSStranger(port: number, recorder: Recorder): Prom
 
 /** A stranger with connections to Redis. */
 export async function createRedisStranger(port: number, recorder: Recorder): Promise<Stranger> {
-  const client = createClient({
-    url: `redis://127.0.0.1:${port}`,
-    RESP: 2,
-    maintNotifications: "disabled",
-    disableOfflineQueue: true,
-    socket: { reconnectStrategy: 200 },
-  });
-  const subscriber = client.duplicate();
-  for (const each of [client, subscriber]) each.on("error", () => {}); // it connects again by itself
+  const sockets = [createSocketController(), createSocketController()] as const;
+  const [client, subscriber] = [createRedisClient(port, sockets[0].signal), createRedisClient(port, sockets[1].signal)];
   await Promise.all([client.connect(), subscriber.connect()]);
   const send = (...args: string[]) => {
     if (client.isReady) client.sendCommand(args).catch(() => {});
@@ -97,8 +91,21 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
     async close() {
       client.destroy();
       subscriber.destroy();
+      for (const socket of sockets) socket.abort(); // `destroy()` leaves a socket open that is still connecting.
     },
   };
+}
+
+function createRedisClient(port: number, signal: AbortSignal) {
+  const client = createClient({
+    url: `redis://127.0.0.1:${port}`,
+    RESP: 2,
+    maintNotifications: "disabled",
+    disableOfflineQueue: true,
+    socket: { reconnectStrategy: 200, signal },
+  });
+  client.on("error", () => {}); // It connects again by itself.
+  return client;
 }
 
 function createGarbageFault(recorder: Recorder, send: (text: string, index: number) => void): Fault {
@@ -116,7 +123,7 @@ function createGarbageFault(recorder: Recorder, send: (text: string, index: numb
 /** What a repeater needs of a bus. */
 interface Bus<T> {
   say(address: string, message: T): void;
-  /** Hears what is sent to inboxes, until what it gives is called. `text` is the message as a text. */
+  /** Receives what is sent to inboxes, until the returned function is called. `text` is the message as a string. */
   listen(hear: (address: string, message: T, text: string) => void): (() => void) | Promise<() => void>;
 }
 

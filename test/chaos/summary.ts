@@ -1,6 +1,6 @@
 import { formatViolation, type HistoryEvent, type Violation } from "../history/index.ts";
 
-/** More violations than this are counted, not shown: the first ones tell most. */
+/** More violations than this are counted, not shown: the first ones are the most useful. */
 const shown = 20;
 
 /** What happened on each transport, and what broke, for a terminal. */

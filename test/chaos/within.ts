@@ -1,4 +1,4 @@
-/** What a promise gives, or an error when it takes longer than `milliseconds`. */
+/** Returns the value of a promise, or fails when it takes longer than `milliseconds`. */
 export async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -11,7 +11,7 @@ export async function within<T>(milliseconds: number, promise: Promise<T>): Prom
   }
 }
 
-/** What something gives that may fail for a while, because its surroundings are broken. Gives up after a minute. */
+/** Returns the result of a task that may fail for a while, because other parts are broken. Fails after a minute. */
 export async function insist<T>(attempt: () => Promise<T>): Promise<T> {
   const giveUpAt = performance.now() + 60_000;
   for (;;) {

@@ -20,7 +20,7 @@ export async function createWorkerArena(folder: string): Promise<Arena> {
   const seats = new Seats(transport, folder, async (index, name) => {
     const pool = await startPool(index === 0 ? "thread" : "process", folder, `${name} pool`, () => {
       pools.delete(pool);
-      // Members may have no time to say anything.
+      // Members may have no time to send a message.
       const members = readdirSync(folder).filter((member) => member.startsWith(`${name} pool member`));
       for (const who of members) recorder.record({ kind: "killed", who });
     });
@@ -41,7 +41,7 @@ export async function createWorkerArena(folder: string): Promise<Arena> {
   };
 }
 
-/** A pool that tells when it is about to close. */
+/** A pool that reports when it is about to close. */
 async function startPool(
   kind: "thread" | "process",
   folder: string,
@@ -82,7 +82,7 @@ function createDeath(seats: Seats, pools: ReadonlySet<WorkerPool>): Fault {
   };
 }
 
-/** A member that computes hears nothing, as a process that is stopped. */
+/** A member that computes receives nothing, like a stopped process. */
 function createBlock(seats: Seats): Fault {
   return {
     name: "member blocked",

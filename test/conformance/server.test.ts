@@ -1,6 +1,8 @@
 import { serveJSONRPC } from "../../examples/own-server/json-rpc-server.ts";
-import { parseOperationId } from "../../src/operation/index.ts";
+import { mcpMetaKey, parseOperationId } from "../../src/operation/index.ts";
 import { serveHTTP } from "../../src/serve/http/index.ts";
+import { serveMCP } from "../../src/serve/mcp/index.ts";
+import { toToolName } from "../../src/serve/tool-name.ts";
 import { describeServer } from "./server.ts";
 
 describeServer("serveHTTP", (registry, authenticate) => ({
@@ -13,6 +15,33 @@ describeServer("serveHTTP", (registry, authenticate) => ({
     const body = await response.json();
     if (response.ok) return { data: body };
     return { code: body.code, ...("details" in body && { details: body.details }) };
+  },
+}));
+
+describeServer("serveMCP", (registry, authenticate) => ({
+  server: serveMCP(registry, { authenticate }),
+  toRequest: (operationId, input, init) => {
+    const name = toToolName(operationId);
+    const envelope = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const params = `{"name":"${name}","arguments":{"input":${input}},"_meta":${JSON.stringify(envelope)}}`;
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
+    const protocol = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": name };
+    return new Request("http://localhost/", {
+      method: "POST",
+      body,
+      ...init,
+      headers: { ...protocol, ...init.headers },
+    });
+  },
+  read: async (response) => {
+    const { result, error } = await response.json();
+    if (error !== undefined) return { code: error.code === -32602 ? "OPERATION_NOT_FOUND" : String(error.code) };
+    if (result.isError !== true) return { data: result.structuredContent };
+    const { code, details } = result._meta[mcpMetaKey].error;
+    return { code, ...(details !== undefined && { details }) };
   },
 }));
 

@@ -25,6 +25,7 @@ export type CreateServer = (registry: OperationRegistry, authenticate: IdentifyC
 const identities = new Map([
   ["token-of-ada", { id: "ada", scopes: ["admin"] }],
   ["token-of-eve", { id: "eve", scopes: [] }],
+  ["expired-token", { id: "ada", scopes: ["admin"], expiresAt: 1_000 }],
 ]);
 
 const authenticate: IdentifyCaller = ({ token }) => {
@@ -136,11 +137,14 @@ export function describeServer(name: string, create: CreateServer): void {
       expect(await call("task.delete", {}, "token-of-ada")).toEqual({ data: 1 });
     });
 
-    test("refuses invalid credentials with 401 and a challenge, and runs nothing", async () => {
-      const { send, runs } = setUp();
-      const response = await send("task.echo", {}, {}, "token-of-mallory");
-      expect([response.status, response.headers.has("www-authenticate"), runs]).toEqual([401, true, []]);
-    });
+    test.each(["token-of-mallory", "expired-token"])(
+      "refuses invalid credentials with 401 and a challenge, and runs nothing: %s",
+      async (token) => {
+        const { send, runs } = setUp();
+        const response = await send("task.echo", {}, {}, token);
+        expect([response.status, response.headers.has("www-authenticate"), runs]).toEqual([401, true, []]);
+      },
+    );
 
     test("reports an error with its code and details", async () => {
       const { call } = setUp();

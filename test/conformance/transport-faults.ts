@@ -201,7 +201,7 @@ export function checkFaults({ check, ask, serve, rawCaller, network }: Transport
   });
 }
 
-/** Sends a request as it is, and gives the first reply, or what it was refused with. */
+/** Sends a request unchanged, and returns the first reply, or the error that refused it. */
 async function lastReply(caller: Transport, frame: CallRequested): Promise<ReplyFrame> {
   return new Promise((resolve, reject) => {
     (async () => caller.request(frame.operationId, frame, resolve))().catch(reject);

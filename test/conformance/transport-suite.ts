@@ -23,7 +23,7 @@ export interface TransportNetwork {
 
 /** Helpers of the tests of a transport. Everything that they create is closed after the test. */
 export interface TransportSuite {
-  /** A test that a transport can opt out of by its title. */
+  /** Registers a test, unless the transport leaves it out by its title. */
   check(title: string, run: () => Promise<void>): void;
   /** A map that calls. */
   ask(options?: PendingRequestMapOptions): Promise<PendingRequestMap>;
@@ -37,4 +37,6 @@ export interface TransportSuite {
   rawServer(): Promise<Transport>;
   /** The network of the running test. */
   network(): TransportNetwork;
+  /** Whether every peer receives every frame. */
+  readonly broadcasts: boolean;
 }

@@ -10,22 +10,23 @@ import type { TransportNetwork, TransportSuite } from "./transport-suite.ts";
 
 export type { TransportNetwork } from "./transport-suite.ts";
 
-/** Tests that a transport does not take part in, each with the reason. */
+/** Options of `describeTransport`. */
 export interface TransportSuiteOptions {
-  skip?: Record<string, string>;
+  /** Titles of tests that do not apply to the transport, each with the reason. They are not registered. */
+  without?: Record<string, string>;
+  /** Whether every peer receives every frame. @default false */
+  broadcasts?: boolean;
 }
 
 /** What every transport does. One file per transport calls this with a maker of networks. */
 export function describeTransport(
   name: string,
   createNetwork: () => Promise<TransportNetwork>,
-  { skip = {} }: TransportSuiteOptions = {},
+  { without = {}, broadcasts = false }: TransportSuiteOptions = {},
 ): void {
-  const unknown = new Set(Object.keys(skip));
+  const unknown = new Set(Object.keys(without));
   const check = (title: string, run: () => Promise<void>) => {
-    unknown.delete(title);
-    if (skip[title] === undefined) test(title, run);
-    else test.skip(`${title} (${skip[title]})`, run);
+    if (!unknown.delete(title)) test(title, run);
   };
 
   describe(`${name} as a transport`, () => {
@@ -65,13 +66,13 @@ export function describeTransport(
       return { map, registry, stop };
     };
 
-    const suite: TransportSuite = { check, ask, serve, rawCaller, rawServer, network: () => network };
+    const suite: TransportSuite = { check, ask, serve, rawCaller, rawServer, network: () => network, broadcasts };
     checkCalls(suite);
     checkStreams(suite);
     checkEnds(suite);
     checkFaults(suite);
 
-    test("skips only tests that exist", () => {
+    test("leaves out only tests that exist", () => {
       expect([...unknown]).toEqual([]);
     });
   });

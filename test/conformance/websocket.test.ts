@@ -2,7 +2,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { until } from "../../src/call/testing.ts";
 import type { Identity } from "../../src/index.ts";
-import { servingParts } from "../../src/transport/peer/index.ts";
+import type { Credentials } from "../../src/serve/authenticator.ts";
+import { ServingPeer } from "../../src/transport/peer/index.ts";
 import { WebSocketClient } from "../../src/transport/websocket/web-socket-client.ts";
 import {
   createWebSocketServer,
@@ -14,7 +15,8 @@ import { describeTransport, type TransportNetwork } from "./transport.ts";
 const limits = { maxMessage: 64 * 1024 };
 
 /** Reads the identity from the token, without any proof: these are tests. */
-const authenticate = (token: string): Identity => JSON.parse(atob(token));
+const authenticate = ({ token }: Credentials): Identity | undefined =>
+  token === undefined ? undefined : JSON.parse(atob(token));
 
 /** Real servers and sockets: every caller is a client of all servers. */
 async function createNetwork(): Promise<TransportNetwork> {
@@ -25,7 +27,7 @@ async function createNetwork(): Promise<TransportNetwork> {
     maxMessage: limits.maxMessage,
     async caller(identity) {
       const token = identity === undefined ? {} : { token: btoa(JSON.stringify(identity)) };
-      const caller = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token }, servingParts);
+      const caller = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token }, ServingPeer);
       callers.push(caller);
       for (const { url } of servers) await caller.connect(url);
       return caller;

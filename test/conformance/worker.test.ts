@@ -4,7 +4,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
-import { ChannelTransport, servingParts } from "../../src/transport/peer/index.ts";
+import { ChannelTransport, ServingPeer } from "../../src/transport/peer/index.ts";
 import { attachPipe, attachPort } from "../../src/transport/worker/worker-transport.ts";
 import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
@@ -24,14 +24,14 @@ async function createNetwork(connect: Connect, close = async () => {}): Promise<
   return {
     maxMessage: limits.maxMessage,
     async caller() {
-      const caller = new ChannelTransport("worker", servingParts);
+      const caller = new ChannelTransport("worker", ServingPeer);
       callers.push(caller);
       for (const server of servers) await link(caller, server);
       await Promise.all(Array.from(caller.peers, (it) => it.sync()));
       return caller;
     },
     async server() {
-      const server = new ChannelTransport("worker", servingParts);
+      const server = new ChannelTransport("worker", ServingPeer);
       servers.push(server);
       for (const caller of callers) await link(caller, server);
       return server;
@@ -68,11 +68,11 @@ async function createPipes(): Promise<TransportNetwork> {
   });
 }
 
-const skip = {
+const without = {
   "works again after its link was lost": "What is closed cannot be opened again; pools start new workers.",
 };
 
-describeTransport("worker thread", createPorts, { skip });
-describeTransport("worker process", createPipes, { skip });
+describeTransport("worker thread", createPorts, { without });
+describeTransport("worker process", createPipes, { without });
 describeStories("to a worker thread", createPorts);
 describeStories("to a worker process", createPipes);

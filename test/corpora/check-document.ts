@@ -4,6 +4,7 @@ import { FromOpenAPI, type ImportedOperation, type OpenAPISpec, parseOpenAPI } f
 import type { SourceReport } from "../../src/index.ts";
 import { isCallError } from "../../src/operation/index.ts";
 import { compileSchema } from "../../src/schema/index.ts";
+import { checkTools } from "./check-tools.ts";
 import { sample } from "./sample.ts";
 import { ValidatingMock } from "./validating-mock.ts";
 
@@ -17,7 +18,7 @@ export interface DocumentCheck {
   schemas: number;
   /** Operations that were called with a made-up input; the rest need one that is harder to make up. */
   called: number;
-  /** Everything that should not be: entries that are neither imported nor reported, schemas that do not compile. */
+  /** Everything that should not be: entries that are neither imported nor reported, schemas that do not compile, also as tools. */
   problems: string[];
 }
 
@@ -54,7 +55,7 @@ export async function checkDocument(text: string): Promise<DocumentCheck> {
   }
   let called = 0;
   for (const operation of operations) called += (await callOnce(operation, mock)) ? 1 : 0;
-  problems.push(...mock.problems);
+  problems.push(...mock.problems, ...(await checkTools(operations)));
   return {
     entries: entries.length,
     operations: operations.length,
@@ -66,7 +67,7 @@ export async function checkDocument(text: string): Promise<DocumentCheck> {
   };
 }
 
-/** A schema that cannot be converted when it is read is replaced by one that says nothing; only the log tells. */
+/** A schema that cannot be converted when it is read is replaced by one that accepts any value; only the log reports it. */
 async function listenToLog(problems: string[]): Promise<void> {
   const list = ({ message }: LogRecord) => problems.push(message.map(String).join(""));
   await configure({
@@ -123,7 +124,7 @@ async function callOnce(operation: ImportedOperation, mock: ValidatingMock): Pro
   } catch (error) {
     // Made up as it is, the value may have no form on the wire, such as an empty object in a path.
     if (isCallError(error) && error.code === "VALIDATION_ERROR") return false;
-    // The mock answers every call with JSON, which is not a stream.
+    // The mock responds to every call with JSON, which is not a stream.
     if (operation.type !== "subscription") mock.problems.push(`${mock.pointer}: ${String(error)}`);
   }
   return true;

@@ -30,7 +30,7 @@ test("every document of the folder is known", () => {
 
 // The largest document has 12,000 lines and hundreds of operations, each of which is called.
 test.each(Object.entries(expected))(
-  "%s: every method is imported or reported, every schema compiles, every operation can be called",
+  "%s: every method is imported or reported, every schema compiles, also for MCP clients, every operation can be called",
   { timeout: 60_000 },
   async (file, [entries, operations]) => {
     const check = await checkDocument(readFileSync(new URL(file, folder), "utf8"));

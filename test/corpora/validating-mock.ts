@@ -92,7 +92,7 @@ export class ValidatingMock {
 /**
  * What Ajv cannot read as it stands: an `id` in an example would name a schema, `nullable` needs a `type` beside it, some
  * bounds are draft 4's in 3.1. And what it does not know of OpenAPI: a `readOnly` property is not required of a request,
- * and what a discriminator decides need not be told apart by `oneOf`.
+ * and what a discriminator decides need not be distinguished by `oneOf`.
  */
 function forAjv(spec: Node): Node {
   return JSON.parse(JSON.stringify(spec), (key, value) => {

@@ -51,7 +51,7 @@ const fanOut = 3;
 type Tree = Record<"started" | "ended", Array<Set<string>>>;
 
 /**
- * Each level calls the next three times, over a transport of another kind; the last one waits. The input says which of
+ * Each level calls the next three times, over a transport of another kind; the last one waits. The input selects which of
  * the trees a call belongs to.
  */
 async function growTree(trees: readonly Tree[]): Promise<PendingRequestMap> {

@@ -22,7 +22,7 @@ const heartbeat = 60_000;
 for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
   describe.skipIf(service === undefined)(`peers on ${broker}`, () => {
     const port = service?.port ?? 0;
-    /** Serves `test.held`: what it is asked is noted and answered by the test. */
+    /** Serves `test.held`: the test records the requests and replies to them. */
     const hold = async (transport: Transport) => {
       const [replies, followUps]: [Reply[], FollowUp[]] = [[], []];
       const stop = await transport.serve(["test.held"], (_frame, reply) => {
@@ -73,7 +73,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       await Promise.all([worker.close(), caller.close()]);
     });
 
-    test("what a peer serves is announced in messages as small as its limit wants", async () => {
+    test("operations are announced in messages that respect the limit of the peer", async () => {
       const limits = { maxMessage: 8_000 };
       const worker = await connectBroker(broker, port, { heartbeat, limits });
       const hub = await connectBroker(broker, port, { heartbeat });
@@ -127,7 +127,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
   });
 }
 
-/** Transports refuse requests at once while they are not connected. */
+/** Transports refuse requests immediately while they are not connected. */
 function isConnected(transport: Transport): boolean {
   const frame = requested("test.nothing", {});
   try {

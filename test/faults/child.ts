@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { bundleProgram } from "../../src/transport/testing.ts";
 import type { BrokerName } from "./brokers.ts";
 
-/** What a child says. */
+/** Messages of a child. */
 export interface Said {
   kind: "ready" | "started" | "stopped" | "heard";
   operation?: string;

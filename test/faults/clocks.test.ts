@@ -76,7 +76,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(seen).toEqual([asUsual, asUsual]);
     });
 
-    test("a worker whose clock jumps by an hour, forward and back, goes on as if it had not", async () => {
+    test("a worker whose clock jumps by an hour, forward and back, is not affected", async () => {
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
       const ending = await hang(calls);
 
@@ -88,7 +88,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect([first, second, await ending()]).toEqual([7, 7, inTime]);
     });
 
-    test("a caller whose clock jumps by an hour, forward and back, goes on as if it had not", async () => {
+    test("a caller whose clock jumps by an hour, forward and back, is not affected", async () => {
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
       const ending = await hang(calls);
 

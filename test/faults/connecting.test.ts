@@ -39,7 +39,7 @@ describe("NATS", () => {
     await expect(connecting).rejects.toMatchObject({ ...denied, message });
   });
 
-  test.skipIf(nats === undefined)("a server that is addressed with tls:// is not spoken to in plain text", async () => {
+  test.skipIf(nats === undefined)("a server with a tls:// address is not connected to without TLS", async () => {
     const connecting = createNATSTransport({
       servers: `tls://127.0.0.1:${nats!.port}`,
       connect: { user: "ada", pass: "right" },
@@ -117,11 +117,11 @@ describe("a Redis user with restricted rights", () => {
 
       expect(called).toMatchObject({
         ...denied,
-        message: expect.stringMatching(/^The Redis server refused: .*'xadd'/),
+        message: expect.stringMatching(/^The Redis server refused the request: .*'xadd'/),
       });
       expect(served).toMatchObject({
         ...denied,
-        message: expect.stringMatching(/^The Redis server refused: .*'eval'/),
+        message: expect.stringMatching(/^The Redis server refused the request: .*'eval'/),
       });
     },
   );

@@ -1,4 +1,4 @@
-/** A worker whose answers take as long as they are told to, and that drains on SIGTERM. Arguments: broker, port. */
+/** A worker whose calls take the requested time, and that drains on SIGTERM. Arguments: broker, port. */
 import { setTimeout as delay } from "node:timers/promises";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { operation, subscription } from "../../src/call/testing.ts";

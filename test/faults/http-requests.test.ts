@@ -54,6 +54,7 @@ test.each([
   ["a negative length", `Content-Length: -1\r\n\r\n1${smuggled}`],
   ["an unknown encoding", `Transfer-Encoding: xchunked\r\n\r\n1\r\n1\r\n0\r\n\r\n${smuggled}`],
   ["an encoding after chunked", `Transfer-Encoding: chunked, identity\r\n\r\n1\r\n1\r\n0\r\n\r\n${smuggled}`],
+  ["an encoding before chunked", `Transfer-Encoding: gzip, chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n${smuggled}`],
   ["chunked twice", `Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n${smuggled}`],
   ["a space before the colon", `Transfer-Encoding : chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n${smuggled}`],
   ["a folded header", `X-A: a\r\n b\r\nContent-Length: 1\r\n\r\n1${smuggled}`],
@@ -65,7 +66,7 @@ test.each([
   ["a chunk size that overflows", `Transfer-Encoding: chunked\r\n\r\n10000000000000001\r\n1\r\n0\r\n\r\n${smuggled}`],
   ["a chunk without its end", `Transfer-Encoding: chunked\r\n\r\n1\r\n1X\r\n0\r\n\r\n${smuggled}`],
   ["chunks that end with LF", `Transfer-Encoding: chunked\r\n\r\n1\n1\n0\n\n${smuggled}`],
-  ["a second Host", `Host: localhost\r\nContent-Length: 1\r\nConnection: close\r\n\r\n1`],
+  ["a second Host", `Host: localhost\r\nContent-Length: 1\r\n\r\n1${smuggled}`],
 ])("%s is refused, and neither the request nor what follows starts a call", async (_name, rest) => {
   expect(await send(head + rest)).toEqual([400]);
   expect(starts).toEqual([]);
@@ -82,6 +83,11 @@ test.each([
   ["that is not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", [400]],
   ["in HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [400]],
   ["to be a proxy", "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n", []],
+  [
+    "with chunks in HTTP/1.0",
+    `${head.replace("1.1", "1.0")}Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n${smuggled}`,
+    [400],
+  ],
   ["with a body that is shorter than its length", `${head}Content-Length: 10\r\n\r\n1`, [400]],
 ])("a request %s is refused and starts no call", async (_name, request, statuses) => {
   expect(await send(request)).toEqual(statuses);

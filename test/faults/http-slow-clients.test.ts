@@ -86,14 +86,16 @@ test.each([
   ["a part of the body", `${head}Content-Length: 10\r\n\r\n"1234`],
   ["a part of a chunk", `${head}Transfer-Encoding: chunked\r\n\r\n5\r\n"1`],
 ])("a client that sends %s is disconnected with 408 after the time for requests", async (_name, request) => {
-  const { listener, log } = await start({ headersTimeout: 50, requestTimeout: 100 });
+  const { listener, log } = await start({
+    server: { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 50 },
+  });
 
   expect(await sendRaw(listener.port, request).received).toMatch(/^HTTP\/1.1 408 Request Timeout\r\n/);
   expect(log.starts).toBe(0);
 });
 
 test("a connection without requests is closed after the time for idle connections", async () => {
-  const { listener } = await start({ keepAliveTimeout: 20 });
+  const { listener } = await start({ server: { keepAliveTimeout: 20 } });
 
   const { received } = sendRaw(listener.port, get("/healthz"));
 

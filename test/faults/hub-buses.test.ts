@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterAll, describe, expect, test } from "vitest";
 import { buildCallHandler, PendingRequestMap, peerSource } from "../../src/call/index.ts";
-import type { NATSSourceConfig, RedisSourceConfig } from "../../src/hub/index.ts";
+import type { SourceConfig } from "../../src/hub/index.ts";
 import { callAs, idsOf, setUpHubs, shopOperation, whenState } from "../../src/hub/testing.ts";
 import { createRegistry, OperationRegistry } from "../../src/registry/index.ts";
 import type { Transport } from "../../src/transport/index.ts";
@@ -19,14 +19,14 @@ const { start, writeModule, closeLater } = tests;
 
 type Trust = { sign?: string; trustedBus?: boolean; serve?: boolean };
 
-const heartbeat = 500;
+const heartbeat = 1_000;
 const prefix = "two-hubs";
 const servers = `127.0.0.1:${nats?.port}`;
 const url = `redis://127.0.0.1:${redis?.port}`;
 
 interface Bus {
   name: string;
-  toSource(trust: Trust): NATSSourceConfig | RedisSourceConfig;
+  toSource(trust: Trust): SourceConfig;
   connect(): Promise<Transport>;
 }
 

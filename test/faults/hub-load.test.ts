@@ -4,7 +4,6 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { expect, test } from "vitest";
 import type { HubConfig } from "../../src/hub/index.ts";
 import { callAs, idsOf, setUpHubs, shopOperation } from "../../src/hub/testing.ts";
-import { testTimeoutMs } from "../../src/internal/testing.ts";
 
 const tests = setUpHubs();
 const { start, serve, writeModule, closeLater } = tests;
@@ -71,7 +70,7 @@ test("reloads under load: no call of an unchanged source fails, and an invalid c
 });
 
 // A document of 3 MB is parsed, and all of its operations are registered twice.
-test("10,000 operations are registered, found, served and reloaded", { timeout: 2 * testTimeoutMs }, async () => {
+test("10,000 operations are registered, found, served and reloaded", async () => {
   const names = Array.from({ length: 10_000 }, (_, index) => `op${index}`);
   const operations = [shopOperation("stock", () => 7)];
   const service = await serve(operations);

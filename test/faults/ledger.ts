@@ -17,7 +17,7 @@ const defaultTimeout = 30_000;
 /** How many times as long as promised things may take: these tests are about what happens, not when. */
 const patience = 10;
 
-/** Writes down the calls of one test and what their handlers report, and says which promise was broken. */
+/** Records the calls of one test and what their handlers report, and reports which promise was broken. */
 export class Ledger {
   readonly #transport: BrokerName;
   readonly #events: HistoryEvent[] = [];
@@ -54,7 +54,7 @@ export class Ledger {
     return ({ kind, operation, n }) => recorder.record({ kind, call: `work.${operation} ${n}` });
   }
 
-  /** Adds what a worker in another process has said. When that was it does not say: not before it was asked. */
+  /** Adds what a worker in another process has reported. The time is unknown: not before the request. */
   add(by: string, said: readonly Said[]): void {
     const asked = new Map(this.#events.flatMap((event) => (event.kind === "asked" ? [[event.call, event.at]] : [])));
     for (const { kind, operation, n } of said) {
@@ -64,7 +64,7 @@ export class Ledger {
     }
   }
 
-  /** Notes that something was broken, and gives what notes that it is whole again. */
+  /** Records a fault, and returns the function that records its end. */
   noteFault(fault: string): () => void {
     const id = `${fault} ${this.#events.length}`;
     this.#caller.record({ kind: "injected", fault, transport: this.#transport, id });

@@ -114,7 +114,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     }
   });
 
-  test("transports that were closed leave nothing on a connection that was given", async () => {
+  test("closed transports leave nothing on a connection of the caller", async () => {
     const connection = await connectNATS({ servers });
     for (let n = 0; n < 3; n++) {
       const { map } = await serve([echo], { connection });

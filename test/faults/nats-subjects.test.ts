@@ -103,7 +103,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     let restarted = 0;
     const callers = Array.from({ length: 10 }, async (_, caller) => {
       const answers: unknown[] = [];
-      // Each caller goes on until a call that began after the last restart was answered.
+      // Each caller continues until a call that began after the last restart has succeeded.
       for (let last = false; !last; ) {
         last = restarted === workers.length;
         answers.push((await calls.call("test.echo", { n: caller })).data);
@@ -168,7 +168,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     await stranger.close();
   });
 
-  test("a connection that was given stays open, and prefixes keep peers apart", async () => {
+  test("a connection of the caller stays open, and prefixes separate peers", async () => {
     const connection = await connectNATS({ servers, user: "all", pass: "x" });
     await serve([operation("echo", (input) => input)]);
     const calls = new PendingRequestMap(await createNATSTransport({ connection }));

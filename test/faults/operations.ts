@@ -1,6 +1,6 @@
 import { defineOperation, type IOperationDefinition, OperationType, Type } from "@alkdev/operations";
 
-/** Told whenever a handler starts or hears that it shall stop. */
+/** Called whenever a handler starts or is aborted. */
 export type Report = (event: { kind: "started" | "stopped"; operation: string; n: number }) => void;
 
 const common = {
@@ -12,7 +12,7 @@ const common = {
   accessControl: { requiredScopes: [] },
 };
 
-/** Operations that workers of fault tests serve: one that answers, one that hangs, one that kills, one that counts. */
+/** Operations that workers of fault tests serve: one returns, one hangs, one kills, one counts. */
 export function workOperations(report: Report = () => {}): IOperationDefinition[] {
   const started = (operation: string, n: number, signal?: AbortSignal) => {
     report({ kind: "started", operation, n });
@@ -42,7 +42,7 @@ export function workOperations(report: Report = () => {}): IOperationDefinition[
       name: "again",
       type: OperationType.MUTATION,
       idempotent: true,
-      // The first worker hangs, those after it answer.
+      // The first worker hangs, the later ones return.
       handler: ({ n }, { signal }) => {
         started("again", n, signal);
         return process.env["HANGS"] === undefined ? { n, pid: process.pid } : new Promise(() => {});

@@ -77,7 +77,7 @@ function violations({ endings, late, pending }: Awaited<ReturnType<typeof cut>>,
   return found;
 }
 
-/** Breaks a link in every way, in networks of their own at the same time, and gives what went wrong by way. */
+/** Applies every fault to a link, each in its own network at the same time, and returns the problems by fault. */
 async function cutEveryWay(
   connect: (report: Report) => Promise<Pair>,
   place: "callerLink" | "workerLink",

@@ -79,8 +79,8 @@ describe.skipIf(service === undefined)("members of a Redis bus", () => {
 
   test("a key that another program has taken stops one operation only, until it is removed", async () => {
     const send = await inspect();
-    const calls = await connect({ prefix: "taken", heartbeat: 200 });
-    const worker = await connect({ prefix: "taken", heartbeat: 200 });
+    const calls = await connect({ prefix: "taken", heartbeat: 1_000 });
+    const worker = await connect({ prefix: "taken", heartbeat: 1_000 });
     await send("SET", "taken:call:test.other", "mine");
     await serve(
       worker,
@@ -103,7 +103,7 @@ describe.skipIf(service === undefined)("members of a Redis bus", () => {
   test("a worker that was cut off leaves no consumer", async () => {
     const send = await inspect();
     const proxy = await startProxy(service!.port);
-    const options = { prefix: "cut", heartbeat: 200 };
+    const options = { prefix: "cut", heartbeat: 1_000 };
     const lost = await connect({ ...options, url: `redis://127.0.0.1:${proxy.port}` });
     onTestFinished(() => proxy.close());
     await serve(lost, echo);

@@ -80,7 +80,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     await transport.close();
   });
 
-  test("a worker goes on after its streams were removed, emptied or taken by something else", async () => {
+  test("a worker continues after its streams were removed, emptied or replaced by another key", async () => {
     using redis = await inspect();
     const again = { ...operation("again", () => 2), idempotent: true };
     await using _ = await serve([operation("once", () => 1), again], { heartbeat: 1_000 });
@@ -162,7 +162,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     });
   });
 
-  test("closing while serving begins leaves no connection, stream or sign of life", async () => {
+  test("closing while serving begins leaves no connection, stream or heartbeat", async () => {
     using redis = await inspect();
     const before = await redis.countClients();
 
@@ -178,7 +178,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     expect(await redis.send("KEYS", "closing:*")).toEqual([]);
   });
 
-  test("closing does not wait for a server that is silent", async () => {
+  test("closing does not wait for a server that does not respond", async () => {
     await using worker = await connectThroughProxy();
     const map = new PendingRequestMap(worker.transport);
     const registry = new OperationRegistry();
@@ -207,7 +207,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
   });
 });
 
-/** Transports refuse requests at once while they are not connected. */
+/** Transports refuse requests immediately while they are not connected. */
 function isConnected(transport: Transport): boolean {
   const frame = requested("test.nothing", {});
   try {

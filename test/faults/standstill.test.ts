@@ -30,12 +30,12 @@ async function callMeanwhile(calls: PendingRequestMap, first: number): Promise<s
   return [...new Set([...late, ...(await Promise.all(givenUp))])];
 }
 
-/** Resolves when calls are answered again. */
+/** Resolves when calls succeed again. */
 async function untilAnswered(calls: PendingRequestMap, n: number): Promise<void> {
   await vi.waitFor(() => calls.call("work.echo", { n }, { deadline: Date.now() + 2_000 }));
 }
 
-/** The numbers of the calls that were started, once the one is among them that was answered last. */
+/** The numbers of the calls that were started, as soon as they contain the last completed one. */
 async function startsOf({ said }: Child, last: number): Promise<number[]> {
   const starts = () => said.flatMap(({ kind, n = -1 }) => (kind === "started" ? [n] : []));
   await vi.waitFor(() => expect(starts()).toContain(last));
@@ -59,7 +59,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     afterAll(() => worker[Symbol.asyncDispose]());
 
     let round = 0;
-    /** Lets a process stand still for a while, and gives what became of calls meanwhile and of those started late. */
+    /** Stops a process for a while, and returns the outcomes of the calls in between and of those started late. */
     const stop = async (pid: number, length: number) => {
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
       round += 1_000;

@@ -5,7 +5,7 @@ import type { BrokerName } from "./brokers.ts";
 
 /** A process that can write to a bus and knows the protocol, but is not a peer. */
 export interface Stranger extends AsyncDisposable {
-  /** Where answers to its requests go. */
+  /** Where replies to its requests go. */
   readonly address: string;
   /** The frames that were sent there. */
   readonly heard: Array<Record<string, unknown>>;

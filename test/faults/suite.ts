@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
-import { testTimeoutMs } from "../../src/internal/testing.ts";
 import type { CallError } from "../../src/operation/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import type { BrokerOptions } from "../../src/transport/peer/index.ts";
@@ -11,9 +10,8 @@ import { startChild, startWorker } from "./child.ts";
 import { Ledger } from "./ledger.ts";
 import { type Report, workOperations } from "./operations.ts";
 
-const heartbeat = 500;
-/** Of processes whose silence would be taken for their death, where they only are slow on a busy machine. */
-const calmHeartbeat = 1_000;
+/** In ms. Peers that are silent for three of them count as dead, and on a busy machine they may only be slow. */
+const heartbeat = 1_000;
 
 /** What must hold on every bus when processes, servers and networks fail. */
 export function describeFaults(broker: BrokerName, service: Service): void {
@@ -41,8 +39,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       await closeAll();
     });
 
-    // Four processes share the cores of the machine for 10,000 calls.
-    test("three workers start each of 10,000 calls exactly once", { timeout: 3 * testTimeoutMs }, async () => {
+    test("three workers start each of 2,000 calls exactly once", async () => {
       // A busy machine holds peers that do so much up for longer than a short heartbeat bears.
       const slow = { heartbeat: 5_000 };
       await using first = await startWorker(broker, service.port, slow);
@@ -52,18 +49,18 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       const ledger = new Ledger(broker);
       const deadline = Date.now() + 90_000;
 
-      await Promise.all(Array.from({ length: 10_000 }, (_, n) => ledger.call(calls, "work.echo", n, { deadline })));
+      await Promise.all(Array.from({ length: 2_000 }, (_, n) => ledger.call(calls, "work.echo", n, { deadline })));
 
       const children = [first, second, third];
-      await vi.waitFor(() => expect(children.flatMap(({ said }) => starts(said))).toHaveLength(10_000));
+      await vi.waitFor(() => expect(children.flatMap(({ said }) => starts(said))).toHaveLength(2_000));
       for (const [index, { said }] of children.entries()) ledger.add(`worker ${index}`, said);
       expect(ledger.violations()).toEqual([]);
       expect(children.every(({ said }) => said.length > 1)).toBe(true);
     });
 
     test("calls of a worker that was killed settle by their deadline and may have run", async () => {
-      await using worker = await startWorker(broker, service.port, { heartbeat: calmHeartbeat });
-      const calls = await connect(service.port, { heartbeat: calmHeartbeat });
+      await using worker = await startWorker(broker, service.port, { heartbeat });
+      const calls = await connect();
       const ledger = new Ledger(broker);
       const pending = Array.from({ length: 100 }, (_, n) => outcome(ledger.call(calls, "work.hang", n, soon())));
       await vi.waitFor(() => expect(starts(worker.said)).toHaveLength(100));
@@ -196,7 +193,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       await ledger.call(calls, "work.echo", 1);
 
       proxy.blackhole();
-      const late = Date.now() + 1_600;
+      const late = Date.now() + 3_200; // The worker counts as dead then.
       await outcome(ledger.call(calls, "work.echo", 2, { deadline: late }));
       await vi.waitUntil(() => Date.now() > late);
       proxy.heal();
@@ -207,7 +204,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
     });
 
     test("peers hear of each other, of what changes, and of those who leave or die", async () => {
-      const watcher = await connect(service.port, { heartbeat: calmHeartbeat });
+      const watcher = await connect();
       const events: string[] = [];
       const names = new Map<string, string>();
       watcher.transport.watchPeers((event) => {
@@ -218,7 +215,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       });
       const all = "again count die echo hang";
 
-      await using killed = await startWorker(broker, service.port, { heartbeat: calmHeartbeat });
+      await using killed = await startWorker(broker, service.port, { heartbeat });
       await vi.waitFor(() => expect(events).toEqual([`peer 1 peer.announced ${all}`]));
       killed.kill("SIGKILL");
       await vi.waitFor(() => expect(events).toContain("peer 1 peer.left"));
@@ -230,12 +227,13 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(events).toHaveLength(4);
     });
 
-    test("10,000 calls can be pending, one more is refused, and all settle when the transport is closed", async () => {
+    test("one call more than may be pending is refused, and all settle when the transport is closed", async () => {
       await serve();
-      const calls = await connect();
-      const pending = Array.from({ length: 10_000 }, (_, n) => outcome(calls.call("work.hang", { n })));
+      const transport = await connectBroker(broker, service.port, { heartbeat });
+      const calls = new PendingRequestMap(transport, { limits: { pendingCalls: 1_000 } });
+      const pending = Array.from({ length: 1_000 }, (_, n) => outcome(calls.call("work.hang", { n })));
 
-      const tooMany = await outcome(calls.call("work.hang", { n: 10_000 }));
+      const tooMany = await outcome(calls.call("work.hang", { n: 1_000 }));
       await calls.close();
 
       expect(tooMany).toMatchObject({ code: "LIMIT_EXCEEDED", mayHaveRun: false });
@@ -247,20 +245,20 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       const calls = await connect();
       let next = 0;
 
-      for await (const { data } of calls.subscribe("work.count", { n: 20_000 })) {
+      for await (const { data } of calls.subscribe("work.count", { n: 5_000 })) {
         if (data !== next) break;
         if (next % 1_000 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
         next++;
       }
 
-      expect(next).toBe(20_000);
+      expect(next).toBe(5_000);
     });
   });
 }
 
 /** So late that what must have happened before has, on a busy machine too. */
 function soon(): { deadline: number } {
-  return { deadline: Date.now() + 8_000 };
+  return { deadline: Date.now() + 60_000 };
 }
 
 /** Calls until that works, each time with another number from 100 on. Answers of peers that are not back are lost. */

@@ -20,14 +20,14 @@ const setup = `
 /** Runs a program to its end; a process that has nothing to wait for ends early, with code 13. */
 async function run(program: string): Promise<string[]> {
   const args = ["--import", "tsx", "--input-type=module", "--eval", `${setup}\n${program}`];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args);
   return stdout.trim().split("\n");
 }
 
 describe("a process whose only work is to wait for a call", () => {
   test("stays until the call has ended", async () => {
     const said = await run(`
-      const show = (what) => ({ code, message }) => console.log(what, code, message);
+      const show = (what) => ({ code }) => console.log(what, code);
       const within = () => ({ deadline: Date.now() + 100 });
       await registry.execute("test.never", {}, within()).catch(show("direct"));
       await registry.client(within()).test.never({}).catch(show("client"));
@@ -39,17 +39,8 @@ describe("a process whose only work is to wait for a call", () => {
       await map.subscribe("test.ticks", {}, { idleTimeout: 100 }).next().catch(show("subscribed afar"));
     `);
 
-    const late = 'TIMEOUT "test.never" did not finish before its deadline.';
-    const silent = 'TIMEOUT "test.ticks" yielded no value within its idleTimeout of 100 ms.';
-    expect(said).toEqual([
-      `direct ${late}`,
-      `client ${late}`,
-      `nested ${late}`,
-      `travels ${late}`,
-      `untaken ${late}`,
-      `subscribed ${silent}`,
-      `subscribed afar ${silent}`,
-    ]);
+    const calls = ["direct", "client", "nested", "travels", "untaken", "subscribed", "subscribed afar"];
+    expect(said).toEqual(calls.map((call) => `${call} TIMEOUT`));
   });
 
   test("ends when all calls have ended, long before their deadlines", async () => {

@@ -15,7 +15,7 @@ async function serve(options: WebSocketServerOptions = {}): Promise<TestServer> 
   return server;
 }
 
-/** A client that says what it likes, and the frames that it hears. */
+/** A client that sends arbitrary frames, and the frames that it receives. */
 async function join({ url }: TestServer): Promise<{ socket: WebSocket; heard: Array<Record<string, unknown>> }> {
   const socket = new WebSocket(url);
   closing.push(() => socket.terminate());

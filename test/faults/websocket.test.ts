@@ -105,13 +105,13 @@ describe("a server that dies", () => {
     silent.send('{"type":"call.requested","requestId":"h","operationId":"test.hang"}');
     await vi.waitFor(() => expect(server.seen.started).toBe(1));
 
-    // It answers no `link.pinged`, which is what a process that stands still looks like.
+    // It does not reply to `link.pinged`, like a stopped process.
     await vi.waitFor(() => expect(server.seen).toMatchObject({ started: 1, aborted: 1 }));
 
     expect(server.transport.connections).toBe(0);
   });
 
-  test("a server that never introduces itself fails the connection", async () => {
+  test("a server that never completes the handshake fails the connection", async () => {
     const { WebSocketServer } = await import("ws");
     const mute = new WebSocketServer({
       port: 0,

@@ -1,4 +1,4 @@
-/** A peer in a process of its own: serves, or asks when it is told to. Arguments: broker, port, heartbeat, role. */
+/** A peer in its own process: serves, or calls on request. Arguments: broker, port, heartbeat, role. */
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { type BrokerName, connectBroker } from "./brokers.ts";

@@ -16,7 +16,7 @@ export interface Surroundings {
   readonly end: number;
 }
 
-/** Finds what is wrong with one call. */
+/** Finds the problems of one call. */
 export function checkCall(trace: Trace, surroundings: Surroundings): Violation[] {
   const { asked, forged, started, call } = trace;
   if (forged !== undefined)

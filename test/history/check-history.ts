@@ -8,7 +8,7 @@ import { traceCalls } from "./trace.ts";
 import type { Violation } from "./violation.ts";
 
 /**
- * Reads what happened and says which promise was broken, by which call, and which events show it. Knows nothing of the
+ * Reads what happened and reports which promise was broken, by which call, and which events show it. Knows nothing of the
  * library. The history must be whole: a start that was not recorded did not happen.
  */
 export function checkHistory(events: readonly HistoryEvent[], promises: Partial<Promises> = {}): Violation[] {

@@ -5,7 +5,7 @@ import type { Promises } from "./promises.ts";
 import type { Trace } from "./trace.ts";
 import type { Violation } from "./violation.ts";
 
-/** Finds what is wrong with a run as a whole: what it left behind, how it grew, how it recovered. */
+/** Finds the problems of a whole run: what it left behind, how it grew, how it recovered. */
 export function checkRun(events: readonly HistoryEvent[], traces: readonly Trace[], promises: Promises): Violation[] {
   return [
     ...events.flatMap((event) => checkEvent(event, promises)),

@@ -32,7 +32,7 @@ export interface Settled extends Happening {
   kind: "settled";
   call: string;
   outcome: "answered" | "failed" | "completed" | "left";
-  /** What the answer said that it answers. */
+  /** The request that the reply names. */
   answer?: string;
   code?: string;
   message?: string;
@@ -40,7 +40,7 @@ export interface Settled extends Happening {
   mayHaveRun?: boolean;
 }
 
-/** A handler begins. `left` is how much time it was told to have, in ms. */
+/** A handler starts. `left` is the time that it received, in ms. */
 export interface Started extends Happening {
   kind: "started";
   call: string;

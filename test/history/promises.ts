@@ -2,7 +2,7 @@
 export interface Promises {
   /** A call settles at most this long after its deadline. */
   settle: number;
-  /** A handler starts at most this long after the deadline of its call, and is told at most so much too much time. */
+  /** A handler starts at most this long after the deadline of its call, and receives at most this much time too much. */
   start: number;
   /** A handler starts at most this long after its call was given up, where nothing was broken in between. */
   abort: number;

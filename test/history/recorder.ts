@@ -14,14 +14,14 @@ export interface Recorder {
 }
 
 /**
- * Milliseconds of the clock that all processes of a machine share. It never jumps, and a worker whose `Date` is wrong
+ * Milliseconds of the clock that all processes of a machine share. It never jumps, and a worker whose `Date` is shifted
  * still reads it right.
  */
 export function now(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }
 
-/** Appends to a file, line by line and at once: what a process wrote before it was killed is there. */
+/** Appends to a file line by line and immediately, so that a killed process has written everything. */
 export function createRecorder(file: string, by: string): Recorder {
   const descriptor = openSync(file, "a");
   let isOpen = true;

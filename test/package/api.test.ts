@@ -19,6 +19,10 @@ test.each(apis)("every public name of $key has a TSDoc comment", ({ api }) => {
   expect(api.undocumented).toEqual([]);
 });
 
+test.each(apis)("every optional property of a type of $key may be undefined", ({ api }) => {
+  expect(api.exactProperties).toEqual([]);
+});
+
 test.each(apis)("$key exports at run time what its types promise", async ({ entry, api }) => {
   const module: object = await import(pathToFileURL(built(entry, "js")).href);
 

@@ -18,7 +18,7 @@ const evaluate = () => { try { return new Function("return true")(); } catch { r
 globalThis.outcome = runProgram().then((report) => ({ report, canEvaluate: evaluate() }));
 `;
 
-/** Bundles the program with the packed package for browsers; tells which modules of Node were asked for, and by whom. */
+/** Bundles the program with the packed package for browsers, and returns the imported modules of Node with their importers. */
 async function bundleProgram(): Promise<{ files: Map<string, string>; nodeModules: string[] }> {
   copyFileSync(new URL("program.ts", import.meta.url), join(consumer, "browser-program.ts"));
   writeFileSync(join(consumer, "browser.js"), entry);

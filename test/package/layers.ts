@@ -72,7 +72,7 @@ export const layers: Record<string, Layer> = {
       "call/outgoing",
       "transport/transport.ts",
       "transport/websocket",
-      "transport/websocket/web-socket-client.ts", // a client that only calls, which is not public
+      "transport/websocket/web-socket-client.ts", // a client that only calls, without the types of servers
     ],
     packages: [],
   },
@@ -159,7 +159,7 @@ export const layers: Record<string, Layer> = {
       "from/*",
       "auth",
       "client",
-      "client/event-reader.ts", // calls of a running hub load nothing else of these two folders, to start fast
+      "client/over-http.ts", // calls of a running hub load nothing else of these two folders, to start fast
       "node",
       "serve",
       "serve/http",
@@ -168,8 +168,12 @@ export const layers: Record<string, Layer> = {
       "hub/access.ts",
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
+      "hub/config-text.ts",
+      "hub/config-variables.ts", // the inputs that a terminal is asked for
+      "hub/editors.ts", // whose files the command writes
+      "hub/history-file.ts", // what `doctor` opens
     ],
-    packages: ["picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
+    packages: ["picocolors", "jq-wasm", "jsonc-parser", "smol-toml"],
   },
   "index.ts": {
     ours: [

@@ -44,7 +44,7 @@ function membersOf(symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol[] {
     .filter((member) => isOurs(member) && isPublic(member) && !isDiscriminant(member, checker));
 }
 
-/** Whether a member tells the shapes of a union apart: its values are its documentation. */
+/** Whether a member distinguishes the shapes of a union: its values are its documentation. */
 function isDiscriminant(member: ts.Symbol, checker: ts.TypeChecker): boolean {
   return ["kind", "source", "type"].includes(member.name) && checker.getTypeOfSymbol(member).isStringLiteral();
 }

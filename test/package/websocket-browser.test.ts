@@ -55,7 +55,7 @@ describe.skipIf(chromium === null)("WebSockets in Chromium", () => {
 
   beforeAll(async () => {
     server = await startServer({
-      authenticate: (token) => (token === "sesame-ä" ? { id: "ali", scopes: [] } : undefined),
+      authenticate: ({ token }) => (token === "sesame-ä" ? { id: "ali", scopes: [] } : undefined),
     });
     browser = await launchChromium(chromium!);
   });

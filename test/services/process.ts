@@ -15,7 +15,7 @@ export interface Service extends AsyncDisposable {
   readonly pid: number | undefined;
   /** Starts it again after `kill`. Resolves when it takes connections. */
   start(): Promise<void>;
-  /** Ends it without a chance to say goodbye, or stops it for a while with SIGSTOP and SIGCONT. */
+  /** Kills it, or stops it for a while with SIGSTOP and SIGCONT. */
   kill(signal?: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
   /** Ends it politely and removes what it wrote. */
   close(): Promise<void>;
@@ -53,7 +53,7 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
     child = undefined;
     if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = once(ending, "exit");
-    ending.kill("SIGCONT"); // a stopped process hears nothing but SIGKILL
+    ending.kill("SIGCONT"); // a stopped process receives no signal but SIGKILL
     ending.kill(signal);
     await exited;
   };

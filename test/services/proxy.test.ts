@@ -3,7 +3,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startProxy } from "./proxy.ts";
 
-/** A server that says what it hears and answers "pong" to it, and a client that reaches it through a proxy. */
+/** A server that reports what it receives and replies "pong", and a client that reaches it through a proxy. */
 async function setUp() {
   const heard: string[] = [];
   const answers: string[] = [];

@@ -17,7 +17,7 @@ export interface Proxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What is wrong with the way at present. */
+/** The current fault of the link. */
 interface Condition {
   holes: Set<Direction>;
   delay: number;
@@ -102,7 +102,7 @@ class Pipe {
     this.update();
   }
 
-  /** Lets bytes flow, or not, as the condition says. */
+  /** Passes or holds bytes, as the condition requires. */
   update(): void {
     const isHeldBack = this.#isFull || this.#heldBytes > maxHeld || this.#condition.holes.has(this.#direction);
     if (isHeldBack) this.from.pause();

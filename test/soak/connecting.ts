@@ -18,7 +18,7 @@ export interface Way {
   close(): Promise<void>;
 }
 
-/** Starts the serving side where it is part of this process, and tells how to reach it. */
+/** Starts the server if it is part of this process, and returns how to reach it. */
 export async function openWay(name: TransportName, port: number, serverProgram: string): Promise<Way> {
   if (isLocal(name)) return openLocal(name);
   if (name === "worker") return openThread(serverProgram);

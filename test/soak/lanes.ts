@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SoakRun } from "./soak.ts";
 
-/** Does something `count` times, with so many under way at once, and tells how far it has come. */
+/** Runs a task `count` times, so many at the same time, and reports its progress. */
 export async function inLanes(
   { count, progress }: SoakRun,
   lanes: number,

@@ -8,7 +8,7 @@ const mayKeep = 5 * megabyte;
 
 /** How a soak is judged. */
 export interface Judging {
-  /** Whether caller and server share a heap, which then is told once. */
+  /** Whether caller and server share a heap, which is then reported once. */
   isLocal: boolean;
   /** Bounds are multiplied by this. */
   slack: number;

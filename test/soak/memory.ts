@@ -6,7 +6,7 @@ export interface Memory {
   held: number;
   /** The whole process. */
   rss: number;
-  /** The most that the process had since the last time this was asked for. */
+  /** Maximum of the process since the last reading. */
   peakRSS: number;
 }
 
@@ -17,7 +17,7 @@ export function watchPeak(): void {
   setInterval(notePeak, 50).unref();
 }
 
-/** Collects what is garbage and tells what is left. Needs `--expose-gc`. */
+/** Collects garbage and returns what is left. Needs `--expose-gc`. */
 export async function collect(): Promise<Memory> {
   notePeak();
   const peak = peakRSS;

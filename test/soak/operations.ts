@@ -46,7 +46,7 @@ function soakOperations(registry: OperationRegistry): IOperationDefinition[] {
       name: "meet",
       type: OperationType.QUERY,
       inputSchema: Type.Object({ n: Type.Number(), of: Type.Number() }),
-      // No call is answered before all have arrived, which shows that all were pending at the same time.
+      // No call is completed before all have arrived, which shows that all were pending at the same time.
       handler: async ({ n, of }) => {
         await new Promise<void>((resolve) => {
           waiting.push(resolve);

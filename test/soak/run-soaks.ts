@@ -33,7 +33,7 @@ export interface Row extends Partial<Omit<Outcome, "soak" | "problems">> {
   problems: string[];
 }
 
-/** Runs soaks on one transport after the other. The last row of each, `close`, says what was left at the end. */
+/** Runs soaks on one transport after the other. The last row of each, `close`, reports what was left at the end. */
 export async function runSoaks(options: SoakOptions): Promise<Row[]> {
   const rows: Row[] = [];
   for (const transport of options.transports) {

@@ -1,4 +1,4 @@
-/** The serving side of a soak, as a process or a thread of its own. Ends by itself when it was told to close. */
+/** The server of a soak, in its own process or thread. Ends when it receives `close`. */
 import { once } from "node:events";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { watchPeak } from "./memory.ts";

@@ -5,14 +5,14 @@ import { bundleProgram } from "../../src/transport/testing.ts";
 import type { Outcome } from "./soak.ts";
 import type { TransportName } from "./transports.ts";
 
-/** What the serving side is told. */
+/** Messages to the server. */
 export interface ServerOrder {
   transport: TransportName;
   /** The broker's. */
   port: number;
 }
 
-/** What the calling side is told. */
+/** Messages to the caller. */
 export interface CallerOrder {
   transport: TransportName;
   /** Of the broker or the server. */
@@ -25,21 +25,21 @@ export interface CallerOrder {
   slack: number;
 }
 
-/** What sides say. */
+/** Messages of both. */
 export type Word =
   | { kind: "ready"; port: number }
   | { kind: "began" }
   | { kind: "progress"; soak: string; done: number; count: number }
   | { kind: "ended"; outcome: Outcome }
-  /** Everything is closed, and this was wrong with it. */
+  /** Everything is closed, with these problems. */
   | { kind: "closed"; problems: string[] };
 
 /** One side of soaks, in a process of its own. It is killed when it goes out of scope. */
 export interface Side extends AsyncDisposable {
-  /** What it says, up to its end. Can be read on where it was left. */
+  /** Its messages, up to its end. Reading can continue where it stopped. */
   words(): AsyncIterable<Word>;
   tell(message: object): void;
-  /** Waits for its end, which should come by itself, and gives what was wrong with it. */
+  /** Waits for its end, which should come without a signal, and returns the problems. */
   ended(): Promise<string[]>;
 }
 

@@ -30,7 +30,7 @@ export interface Soak {
   transports?: readonly TransportName[];
   /** How much either side may hold meanwhile, in bytes above what it held before. @default not looked at */
   mayHold?: number;
-  /** Does it and gives what was wrong, a line each. */
+  /** Runs it and returns the problems, one line each. */
   run(run: SoakRun): Promise<string[]>;
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { becomes } from "./lanes.ts";
 import { megabyte, type Soak, type SoakRun } from "./soak.ts";
 
-/** What a consumer asks for when it does not say. */
+/** The default credit of a consumer. */
 const credit = 64;
 const size = 1_000;
 const count = 200;

@@ -3,7 +3,7 @@ import { becomes, inLanes } from "./lanes.ts";
 import { megabyte, type Soak } from "./soak.ts";
 
 const lanes = 256;
-/** Requests are removed many at a time, so a few rounds of them may be there at once. */
+/** Requests are removed in batches, so a few batches of them may exist at the same time. */
 const mostQueued = 20 * lanes;
 const operations = ["soak.echo", "soak.again"];
 
@@ -13,7 +13,7 @@ interface Queues {
   memory: number;
 }
 
-/** Calls over Redis, half of them of an operation that is kept until it was answered. */
+/** Calls over Redis, half of them of an operation that is stored until it is completed. */
 export const streams: Soak = {
   name: "streams",
   about: "streams and lists of pending entries in Redis stay short",

@@ -30,7 +30,7 @@ export const unread: Soak = {
     let last = -1;
     let made = 0;
     let same = 0;
-    // Until it makes no more: because it waits, because it was told to end, or because all was written.
+    // Until it makes no more: because it waits, because it was aborted, or because all was written.
     const hasStopped = await becomes(async () => {
       await Promise.all(Array.from({ length: 100 }, (_, n) => calls.call("soak.echo", { n })));
       await delay(200);

@@ -18,7 +18,7 @@ describeStories(
     const join = async () => createEventTargetTransport(target);
     return { caller: join, server: join, close: async () => {} };
   },
-  { skip: { "misspells an operation": "an event target does not list its listeners" } },
+  { without: { "misspells an operation": "an event target does not list its listeners" } },
 );
 
 describeHTTPStories();

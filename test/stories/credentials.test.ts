@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import { type Authenticator, bearerTokens, createToken, firstOf, jwt } from "../../src/auth/index.ts";
+import { type Authenticator, apiKeys, bearerTokens, createToken, firstOf, jwt } from "../../src/auth/index.ts";
+import { connect } from "../../src/client/index.ts";
 import { openAPISource } from "../../src/from/openapi/index.ts";
 import { createRegistry, defineOperation, OperationRegistry, Type } from "../../src/index.ts";
 import { createJWTSigner } from "../../src/jwt/index.ts";
@@ -49,7 +50,7 @@ async function serve(authenticate: Authenticator) {
     expect(await read()).toBe('id: 0\ndata: "first"\n\n');
     return read;
   };
-  return { registry, state, get, open };
+  return { registry, state, get, open, url: listener.url };
 }
 
 /** Returns the problem in the last event of a stream. */
@@ -79,6 +80,16 @@ test("removing a token ends its streams, and no others", async () => {
   expect(problemOf(await going())).toMatchObject({ code: "ACCESS_DENIED" });
 });
 
+test("a stream ends at the new expiry of its token", async () => {
+  const { token, hash } = createToken();
+  const tokens = bearerTokens([{ hash, identity }]);
+  const { open, get } = await serve(tokens);
+  const read = await open(token);
+  tokens.replace([{ hash, identity: { ...identity, expiresAt: Date.now() + 200 } }]);
+  expect(problemOf(await read())).toMatchObject({ reason: "the credential of the caller has expired" });
+  expect((await get("/task/list", token)).status).toBe(401);
+});
+
 test("a stream ends when its JSON Web Token expires, and not when another kind of token is removed", async () => {
   const key = crypto.getRandomValues(new Uint8Array(32));
   const [issuer, audience] = ["https://login.example.com/", "https://api.example.com"];
@@ -93,6 +104,22 @@ test("a stream ends when its JSON Web Token expires, and not when another kind o
     code: "ACCESS_DENIED",
     reason: "the credential of the caller has expired",
   });
+});
+
+test("a client sends an API key with every call and subscription, and removing it ends the subscription", async () => {
+  const { token: key, hash } = createToken();
+  const keys = apiKeys([{ hash, identity }]);
+  const { url } = await serve(keys);
+  await using client = connect(url, { headers: { "X-API-Key": key } });
+  const { list, changes } = client["task"]! as Record<"list" | "changes", (typeof client)[string][string]>;
+  const values = changes();
+
+  const received = [await list(), (await values.next()).value];
+  keys.remove(hash);
+
+  expect(received).toEqual([[], "first"]);
+  await expect(values.next()).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  await expect(list()).rejects.toMatchObject({ code: "ACCESS_DENIED" });
 });
 
 test("calls above the rate limit of a caller are refused with 429 and the time to wait", async () => {

@@ -199,7 +199,7 @@ test("Codex", async () => {
   ]);
 });
 
-test("only the servers that were asked for are read and reported", async () => {
+test("only the requested servers are read and reported", async () => {
   const file = await loadMCPConfig(join(fixtures, "vscode/.vscode/mcp.json"), {
     environment,
     servers: ["remote", "port"],

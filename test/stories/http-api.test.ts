@@ -113,7 +113,7 @@ afterAll(async () => {
   await once(server, "close");
 });
 
-test("an imported operation answers with an envelope that fits its schema", async () => {
+test("an imported operation returns an envelope that matches its schema", async () => {
   const { data, meta } = await registry.execute("pets.getPet", { id: 1 });
 
   expect(data).toEqual({ id: 1, name: "Ada" });
@@ -124,7 +124,7 @@ test("an imported operation answers with an envelope that fits its schema", asyn
   });
 });
 
-test("a declared error has its own code and the answer in its details", async () => {
+test("a declared error has its own code and the response in its details", async () => {
   await expect(registry.execute("pets.getPet", { id: 7 })).rejects.toMatchObject({
     code: "HTTP_404",
     message: "HTTP 404: Not Found",
@@ -192,7 +192,7 @@ test("a stream is followed live, and its connection closes when the reader stops
   expect(openStreams).toBe(0);
 });
 
-test("a deadline ends a call that is on its way", async () => {
+test("a deadline ends a running call", async () => {
   await expect(registry.execute("pets.listPets", {}, { deadline: Date.now() - 1 })).rejects.toMatchObject({
     code: "TIMEOUT",
   });

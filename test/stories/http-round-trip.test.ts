@@ -20,7 +20,7 @@ interface Sample {
 }
 
 const keys = fc.oneof(
-  fc.constantFrom("__proto__", "constructor", "a b", "ä/~%", "body", "$ref", "id", "type", "+&=#?"),
+  fc.constantFrom("", "__proto__", "constructor", "a b", "ä/~%", "body", "$ref", "id", "type", "+&=#?"),
   fc.string({ unit: "grapheme", minLength: 1, maxLength: 6 }),
 );
 const json = fc.jsonValue({ noUnicodeString: false, maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)));
@@ -63,6 +63,15 @@ const pointed = tree.map(
   }),
 );
 
+/** Annotations that do not change the meaning of a schema, also if they look like those of a served document. */
+const annotations: readonly object[] = [
+  {},
+  { "x-alkdev-source": '{"type":"string"}' },
+  { "x-alkdev-source": "{" },
+  { "x-alkdev-definitions": { a: "b" } },
+  { "x-links": [{ $ref: "#/nowhere" }] },
+];
+
 const { sample } = fc.letrec<{ sample: Sample; object: Sample }>((tie) => ({
   sample: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
@@ -71,6 +80,7 @@ const { sample } = fc.letrec<{ sample: Sample; object: Sample }>((tie) => ({
     fc.maxSafeInteger().map((value) => ({ schema: Type.Integer({ description: "A whole number." }), value })),
     fc.boolean().map((value) => ({ schema: Type.Boolean(), value })),
     fc.constant({ schema: Type.Null(), value: null }),
+    fc.constantFrom("word", null).map((value) => ({ schema: { type: "string", nullable: true }, value })),
     fc.constantFrom("open", "done").map((value) => ({ schema: { enum: ["open", "done"] }, value })),
     json.map((value) => ({ schema: Type.Unknown(), value })),
     named,
@@ -96,7 +106,10 @@ const { sample } = fc.letrec<{ sample: Sample; object: Sample }>((tie) => ({
         if (presence === "required" && isEmptyList(each.value)) define(value, key, each.value);
       }
       return { schema, value };
-    }),
+    })
+    .chain(({ schema, value }) =>
+      fc.constantFrom(...annotations).map((each) => ({ schema: { ...schema, ...each }, value })),
+    ),
 }));
 
 function define(target: object, key: string, value: unknown): void {
@@ -244,7 +257,7 @@ async function follow(source: OpenAPISource): Promise<{ registry: OperationRegis
   return { registry, reports };
 }
 
-test("specs, data and errors survive a server and its trusted import; data also survives the plain import", async () => {
+test("specs, data and errors survive a server and its trusted import; data also survives an import without trust", async () => {
   await fc.assert(
     fc.asyncProperty(registries, async (given) => {
       const local = new OperationRegistry({ log: false });
@@ -283,4 +296,25 @@ test("specs, data and errors survive a server and its trusted import; data also 
       },
     },
   );
+});
+
+test("a required list that is empty survives an import without trust", async () => {
+  const local = new OperationRegistry({ log: false });
+  local.register({
+    namespace: "task",
+    name: "find",
+    type: "query",
+    version: "1.0.0",
+    description: "",
+    accessControl: { requiredScopes: [] },
+    inputSchema: Type.Object({ words: Type.Array(Type.String()) }),
+    outputSchema: Type.Unknown(),
+    handler: (input) => input,
+  });
+  await using server = serveHTTP(local, { authenticate: "none" });
+  const fetch: typeof globalThis.fetch = async (input, init) => server.fetch(new Request(input, init));
+
+  const { registry } = await follow(openAPISource("http://localhost/openapi.json", { namespace: "plain", fetch }));
+
+  expect(await outcomeOf(registry, "plain.task.find", { words: [] })).toEqual({ data: [{ words: [] }] });
 });

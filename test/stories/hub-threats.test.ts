@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type OutgoingHttpHeaders, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -119,6 +120,38 @@ test("callers without a token or without the scope of the source are refused, an
   const [, found] = await post("/hub/operations", guest!.token, { brief: true });
   expect(found).toEqual({ operations: [expect.objectContaining({ name: "operations" })], total: 1 });
 });
+
+test("a web page that made its name resolve to this machine is refused without a token", async () => {
+  const upgrade = { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
+  const attempts: Array<[path: string, headers: OutgoingHttpHeaders]> = [
+    ["/hub/operations", {}],
+    ["/openapi.json", {}],
+    ["/mcp", {}],
+    ["/calls", { ...upgrade, "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" }],
+  ];
+  for (const [path, headers] of attempts) {
+    for (const host of ["evil.example", "127.0.0.1.evil.example", "10.0.0.1"]) {
+      expect([path, host, await statusOf(path, { ...headers, host })]).toEqual([path, host, 401]);
+    }
+    expect([path, await statusOf(path, headers)]).not.toEqual([path, 401]);
+  }
+  const authorization = `Bearer ${ada!.token}`;
+  expect(await statusOf("/hub/operations", { host: "hub.example", authorization })).toBe(200); // A proxy.
+});
+
+/** Sends a GET request to the hub, and returns the status of the response. */
+async function statusOf(path: string, headers: OutgoingHttpHeaders): Promise<number> {
+  const sent = request(`${hub.url}${path}`, { headers, agent: false }).end();
+  const status = await new Promise<number>((resolve, reject) => {
+    sent.on("error", reject).on("response", ({ statusCode }) => resolve(statusCode!));
+    sent.on("upgrade", (response, socket) => {
+      socket.destroy();
+      resolve(response.statusCode!);
+    });
+  });
+  sent.destroy();
+  return status;
+}
 
 test("a token sees its own calls only", async () => {
   const history = async (token: string, input = {}) => {

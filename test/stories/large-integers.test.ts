@@ -76,7 +76,7 @@ async function call(name: string, outputPolicy?: OutputPolicy) {
 }
 
 describe("integers beyond 2^53 in a response", () => {
-  test("keep their digits where the schema says string, and are reported elsewhere", async () => {
+  test("keep their digits where the schema is a string, and are reported elsewhere", async () => {
     expect(await call("order")).toEqual({
       data: {
         id: "9007199254740993",
@@ -124,7 +124,7 @@ describe("integers beyond 2^53 in a response", () => {
   });
 });
 
-describe("an integer beyond 2^53 whose text is gone", () => {
+describe("an integer beyond 2^53 whose digits are lost", () => {
   test("is never converted to a string", async () => {
     const registry = registryWith();
     registry.register({

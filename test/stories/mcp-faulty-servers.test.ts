@@ -11,7 +11,7 @@ const impatient = { stop: 50, kill: 100 };
 const text = (value: string) => [{ type: "text", text: value }];
 
 describe("a server that dies", () => {
-  test.each(["exit", "SIGKILL", "SIGSEGV"])("by %s fails what is pending at once, and is there again", async (how) => {
+  test.each(["exit", "SIGKILL", "SIGSEGV"])("by %s fails pending calls immediately, and starts again", async (how) => {
     const { call, client } = await openFixture(fixtureServer("crashes"));
     const pid = (await call("pid")).data;
 
@@ -25,7 +25,7 @@ describe("a server that dies", () => {
     expect(client.state).toMatchObject({ status: "ready", restarts: 1 });
   });
 
-  test("too often is given up, with what it said last", async () => {
+  test("too often is not restarted, and its last output is reported", async () => {
     const { call, client } = await openFixture({ ...fixtureServer("crashes"), restart: { limit: 2, delay: 1 } });
 
     for (let count = 0; count < 3; count++) await failureOf(call("crash"));
@@ -47,7 +47,7 @@ describe("a server that dies", () => {
 });
 
 describe("a server that hangs", () => {
-  test("is told to stop at the deadline, and answers the next call", async () => {
+  test("is notified at the deadline, and responds to the next call", async () => {
     const { call } = await openFixture(fixtureServer("hangs"));
 
     const error = await failureOf(call("hang", {}, { deadline: Date.now() + 500 }));
@@ -56,7 +56,7 @@ describe("a server that hangs", () => {
     expect((await call("cancelled")).data).toEqual({ count: 1 });
   });
 
-  test("is told to stop when the caller aborts; what it says then is dropped", async () => {
+  test("is notified when the caller aborts, and its later response is dropped", async () => {
     const { call } = await openFixture(fixtureServer("hangs"));
     const controller = new AbortController();
 
@@ -74,7 +74,7 @@ describe("a server that hangs", () => {
     expect(await failureOf(call("hang"))).toMatchObject({ code: "TIMEOUT", mayHaveRun: true });
   });
 
-  test("is never asked when the call is out of time already", async () => {
+  test("receives no call whose deadline has passed", async () => {
     const { call } = await openFixture(fixtureServer("hangs"));
 
     expect(await failureOf(call("hang", {}, { deadline: Date.now() - 1 }))).toMatchObject({ mayHaveRun: false });
@@ -90,20 +90,20 @@ describe("noise on stdout", () => {
     expect((await call("echo", { message: "two" })).data).toEqual(text("two"));
   });
 
-  test("an answer is found behind a line that was not finished", async () => {
+  test("a response is found behind an incomplete line", async () => {
     const { call } = await openFixture(fixtureServer("garbage"));
 
     expect((await call("unfinished")).data).toEqual(text("found"));
     expect((await call("echo", { message: "next" })).data).toEqual(text("next"));
   });
 
-  test.each(["bytes", "crlf", "padded"])("answers cut and padded as %s arrive whole", async (tool) => {
+  test.each(["bytes", "crlf", "padded"])("responses that are split and padded as %s arrive whole", async (tool) => {
     const { call } = await openFixture(fixtureServer("unexpected-lines"));
 
     expect((await call(tool)).data).toEqual(text("größe 🚀 \u2028 end"));
   });
 
-  test("answers that come together reach their callers", async () => {
+  test("responses that arrive together reach their callers", async () => {
     const { call } = await openFixture(fixtureServer("unexpected-lines"));
 
     const answers = await Promise.all([call("together"), call("together"), call("together")]);
@@ -111,7 +111,7 @@ describe("noise on stdout", () => {
     expect(answers.map(({ data }) => data)).toEqual(Array(3).fill(text("größe 🚀 \u2028 end")));
   });
 
-  test("an answer just below the limit arrives, one above fails alone", async () => {
+  test("a response just below the limit arrives; one above it fails alone", async () => {
     const { call, client } = await openFixture(fixtureServer("giant-line"));
     const limit = 10 * 1024 * 1024;
 
@@ -164,7 +164,7 @@ describe("what a server may not do", () => {
     expect(secret).not.toHaveBeenCalled();
   });
 
-  test("it may ask the user when the configuration has a function that responds", async () => {
+  test("it may request input of the user when the configuration has onElicit", async () => {
     const onElicit = vi.fn(() => ({ action: "accept" as const, content: { name: "Ada" } }));
     const { call } = await openFixture({ ...fixtureServer("asks-client"), onElicit });
 
@@ -217,7 +217,7 @@ describe("starting", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test("only the environment that was meant for it is seen", async () => {
+  test("it receives only the configured environment", async () => {
     vi.stubEnv("ODD_SECRET", "canary");
     vi.stubEnv("ODD_SHARED", "shared");
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -230,7 +230,7 @@ describe("starting", () => {
     expect(JSON.stringify(env)).not.toContain("canary");
   });
 
-  test("what cannot start says why, and the others start", async () => {
+  test("a server that cannot start reports the reason, and the others start", async () => {
     const start = async (connect: number) => {
       const loader = new MCPClientLoader();
       onTestFinished(() => loader.closeAll());
@@ -246,7 +246,7 @@ describe("starting", () => {
 
     let time = 500;
     let { loader, wrappers } = await start(time);
-    // On a busy machine, a program takes long to say its first word.
+    // On a busy machine, a program takes long to send its first message.
     while (loader.getStates()["silent"]?.stderr.length === 0) {
       time *= 2;
       ({ loader, wrappers } = await start(time));
@@ -275,7 +275,7 @@ describe("starting", () => {
     expect(await failureOf(call("task"))).toMatchObject({ code: "BAD_RESPONSE" });
   });
 
-  test("what a newer server asks its user is answered by the configuration", async () => {
+  test("the configuration responds to requests of a newer server for input", async () => {
     const onElicit = () => ({ action: "accept" as const, content: { name: "Ada" } });
     const { call } = await openFixture({ ...fixtureServer("modern-only"), onElicit });
 
@@ -293,7 +293,7 @@ describe("closing", () => {
     return { loader, registry };
   }
 
-  test("a program that ignores the end of its input and SIGTERM is gone", async () => {
+  test("a program that ignores the end of its input and SIGTERM is ended", async () => {
     const { loader, registry } = await loadOne(fixtureServer("stubborn"));
     const { data } = await registry.execute("fixture.pid", {});
     const pid = Number((data as Array<{ text: string }>)[0]!.text);
@@ -303,7 +303,7 @@ describe("closing", () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test.each([[[]], [["--stubborn"]]])("processes that a server started itself are gone (%j)", async (args) => {
+  test.each([[[]], [["--stubborn"]]])("processes that a server started are ended (%j)", async (args) => {
     const { loader, registry } = await loadOne(fixtureServer("grandchild", ...args));
     const { data } = await registry.execute("fixture.pids", {});
     const { server, grandchild } = data as { server: number; grandchild: number };

@@ -100,7 +100,7 @@ function listing(tools: object[]): MCPClientConfig {
 }
 
 const tools = [{ name: "good", inputSchema: { type: "object" } }, { name: "bad" }];
-const skipped = { where: 'tool "bad"', reason: "it has no input schema." };
+const skipped = { where: 'tool "bad"', reason: "It has no input schema." };
 
 test("a tool that is skipped is visible on the console until logging is configured", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -110,7 +110,7 @@ test("a tool that is skipped is visible on the console until logging is configur
   await registry.follow(mcpSource({ name: "visible", ...listing(tools) }));
 
   expect(warn.mock.calls.map(([text]) => text)).toEqual([
-    `[alkdev.operations.from.mcp] visible: ${skipped.where} was skipped: ${skipped.reason}`,
+    `[alkdev.operations.from.mcp] visible: ${skipped.where} was skipped. ${skipped.reason}`,
   ]);
 });
 
@@ -157,4 +157,14 @@ test("closing the registry ends a server that is being started", async () => {
   await registry.close();
 
   expect(["ABORTED", "UNAVAILABLE"]).toContain(await following);
+});
+
+test.each([{}, { name: "" }, undefined])("a server without a name is refused: %j", (config) => {
+  expect(() => mcpSource(config as never)).toThrow(
+    expect.objectContaining({
+      code: "VALIDATION_ERROR",
+      message:
+        'mcpSource() needs the name of the server, such as mcpSource({ name: "files", command: "npx", args: […] }).',
+    }),
+  );
 });

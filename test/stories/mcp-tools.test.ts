@@ -38,7 +38,7 @@ async function open(config: MCPClientConfig) {
   return { client, registry };
 }
 
-/** Waits until a registry has told as many changes as are expected. */
+/** Waits until a registry has emitted the expected number of changes. */
 function changesOf(registry: OperationRegistry, count: number): Promise<string[]> {
   return new Promise((resolve) => {
     const seen: string[] = [];
@@ -58,7 +58,7 @@ async function failureOf(call: Promise<unknown>): Promise<CallError> {
 }
 
 describe.each(kinds)("over %s", (kind, config) => {
-  test("tools are operations, answer with envelopes and compose with local ones", async () => {
+  test("tools are operations, return envelopes and compose with local ones", async () => {
     const { registry } = await open(config());
     registry.register(
       defineOperation({
@@ -101,7 +101,7 @@ describe.each(kinds)("over %s", (kind, config) => {
     });
   });
 
-  test("every shape of answer comes as data where the seeds want it", async () => {
+  test("every shape of result is data", async () => {
     const { registry } = await open(config());
 
     expect(await registry.execute("shop.drifting", {})).toMatchObject({
@@ -134,7 +134,7 @@ describe.each(kinds)("over %s", (kind, config) => {
     await expect(registry.client()["shop"]!["sold_out"]!({})).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
   });
 
-  test("failures are told apart", async () => {
+  test("failures have different codes", async () => {
     const { registry, client } = await open(config());
 
     expect(await failureOf(registry.execute("shop.price", {}))).toMatchObject({ code: "VALIDATION_ERROR" });
@@ -188,7 +188,7 @@ describe.each(kinds)("over %s", (kind, config) => {
     expect(heard).toEqual([1, 2, 3].map((progress) => ({ progress, total: 3, message: `step ${progress}` })));
   });
 
-  test("resources and prompts are there when asked for", async () => {
+  test("resources and prompts are operations when they are enabled", async () => {
     const { registry } = await open({ ...config(), resources: true, prompts: true });
 
     expect((await registry.execute("shop.list_resources", {})).data).toEqual({
@@ -263,7 +263,7 @@ describe.each(kinds.filter(([name]) => name.endsWith("modern")))("without a hand
   });
 });
 
-test("a program that ends in the middle of a call fails it at once and is started again", async () => {
+test("a program that ends during a call fails it immediately and is started again", async () => {
   const { registry, client } = await open(stdio);
 
   const [crashed, other] = await Promise.all([
@@ -344,8 +344,8 @@ test("many servers are loaded at a time, registered, and leave no process behind
   expect(loader.getStates()).toEqual({});
 });
 
-describe("what the seeds ask of the adapter", () => {
-  test("handlers give envelopes when they are called without a registry", async () => {
+describe("the adapter", () => {
+  test("handlers return envelopes when they are called without a registry", async () => {
     const wrapper = await createMCPClient("shop", { url: http.url, onReport: () => {} });
     onTestFinished(() => closeMCPClient(wrapper));
     const context = {

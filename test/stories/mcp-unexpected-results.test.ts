@@ -1,9 +1,22 @@
 import { type MCPResponseMeta, OperationRegistry } from "@alkdev/operations";
 import { createMCPClient, MCPClientLoader } from "@alkdev/operations/from-mcp";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { failureOf, fixtureServer, openFixture } from "../support/fixture-server.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type FixtureServer, failureOf, fixtureServer, openFixture } from "../support/fixture-server.ts";
 
 const text = (value: string) => [{ type: "text", text: value }];
+
+/** Starts one server for all tests of a suite. Its calls do not depend on each other. */
+function shareFixture(file: string): FixtureServer["call"] {
+  let fixture: FixtureServer;
+  let close: () => Promise<void>;
+  beforeAll(async () => {
+    fixture = await openFixture(fixtureServer(file), (closeFixture) => {
+      close = closeFixture;
+    });
+  });
+  afterAll(() => close());
+  return (...args) => fixture.call(...args);
+}
 
 describe("lists of tools", () => {
   test("all pages are read, an empty cursor included", async () => {
@@ -75,6 +88,8 @@ describe("lists of tools", () => {
 });
 
 describe("schemas", () => {
+  const callShared = shareFixture("unexpected-schemas");
+
   test("a tool whose input schema is unusable is left out with a reason, the others work", async () => {
     const { registry, reports, call } = await openFixture(fixtureServer("unexpected-schemas"));
 
@@ -113,22 +128,15 @@ describe("schemas", () => {
     ["redos", { text: `${"a".repeat(40)}!` }],
     ["proto_names", JSON.parse('{"__proto__": 1}')],
   ])("%s refuses what its schema refuses", async (tool, input) => {
-    const { call } = await openFixture({
-      ...fixtureServer("unexpected-schemas"),
-      tools: { include: [`good_${tool}`] },
-    });
-
-    const error = await failureOf(call(`good_${tool}`, input));
+    const error = await failureOf(callShared(`good_${tool}`, input));
 
     expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
   });
 });
 
 describe("results", () => {
-  async function answer(tool: string, result: unknown) {
-    const { call } = await openFixture(fixtureServer("outputs"));
-    return call(tool, { result });
-  }
+  const callShared = shareFixture("outputs");
+  const answer = (tool: string, result: unknown) => callShared(tool, { result });
 
   test.each([[0], [false], [""], [[1]], [{ a: 1 }]])("structured content %j is the data", async (structuredContent) => {
     const { data, meta } = await answer("plain", { content: text("t"), structuredContent });
@@ -237,15 +245,15 @@ describe("results", () => {
 });
 
 describe("errors of the protocol", () => {
+  const callShared = shareFixture("errors");
+
   test.each([
     ["invalid", "VALIDATION_ERROR", false],
     ["internal", "EXECUTION_ERROR", true],
     ["custom", "EXECUTION_ERROR", true],
     ["malformed", "BAD_RESPONSE", true],
   ])("%s is %s", async (tool, code, mayHaveRun) => {
-    const { call } = await openFixture(fixtureServer("errors"));
-
-    expect(await failureOf(call(tool))).toMatchObject({ code, mayHaveRun });
+    expect(await failureOf(callShared(tool))).toMatchObject({ code, mayHaveRun });
   });
 
   test("a tool that the server took back is not found", async () => {
@@ -258,8 +266,6 @@ describe("errors of the protocol", () => {
   });
 
   test("the server's own code and data are in the details", async () => {
-    const { call } = await openFixture(fixtureServer("errors"));
-
-    expect((await failureOf(call("custom"))).details).toMatchObject({ mcp: { code: 4711, data: { limit: 3 } } });
+    expect((await failureOf(callShared("custom"))).details).toMatchObject({ mcp: { code: 4711, data: { limit: 3 } } });
   });
 });

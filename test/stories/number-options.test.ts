@@ -277,7 +277,7 @@ const limited: Array<[name: string, limit: keyof Limits, use: (limits: Limits) =
   ["createRedisTransport", "maxMessage", (limits) => redis(() => ({ limits }))(0)],
 ];
 
-/** The names of the values that are taken. What goes wrong after that does not matter here. */
+/** The names of the accepted values. Later failures do not matter here. */
 async function findTaken(option: string, use: Use): Promise<string[]> {
   const taken: string[] = [];
   for (const [name, value] of values) {

@@ -47,7 +47,7 @@ beforeEach(async () => {
       location: `http://evil.test${request.url}`,
       "x-echo": inspect(request.headers, { breakLength: Number.POSITIVE_INFINITY }),
     });
-    // A success says nothing of the request in its body: data is the service's own, and stays as it came.
+    // The body of a success does not contain the request: it is data of the service, and stays unchanged.
     response.end(status === 200 ? "{}" : isBroken ? `broken ${said}` : said);
   });
   server.listen(0, "127.0.0.1");

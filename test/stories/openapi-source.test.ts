@@ -69,7 +69,7 @@ test.each([
   expect(reports).toEqual([
     {
       imported: ["store.cost"],
-      skipped: [{ where: "shop.drop", reason: "excluded by include or exclude" }],
+      skipped: [{ where: "shop.drop", reason: "The configuration excludes it." }],
       warnings: [],
     },
   ]);

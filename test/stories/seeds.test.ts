@@ -1,4 +1,4 @@
-// The code that the project was asked for, as it was written down then, runs as it is.
+// The code samples of the original specification run unchanged.
 import { fileURLToPath } from "node:url";
 import {
   assertIsSchema,
@@ -246,7 +246,7 @@ describe("scanner", () => {
 describe("calls", () => {
   const outputSchema = Type.Object({ temperature: Type.Number(), unit: Type.String({ default: "C" }) });
 
-  /** An operation that answers with whatever the test gives it. */
+  /** An operation that returns the value of the test. */
   function weather(handler: () => unknown) {
     const registry = new OperationRegistry();
     registry.register({
@@ -305,7 +305,7 @@ describe("calls", () => {
     });
   });
 
-  test("functions of buildEnv answer with envelopes", async () => {
+  test("functions of buildEnv return envelopes", async () => {
     const registry = weather(() => ({ temperature: 21, unit: "C" }));
 
     const env = buildEnv({ registry, context: {} });

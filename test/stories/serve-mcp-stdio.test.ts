@@ -26,11 +26,7 @@ test.each(["legacy", "2026-07-28"] as const)("a program serves its registry over
 
 test("stdout carries nothing but the protocol, whatever the program prints", async () => {
   const child = start();
-  send(child, 1, "initialize", {
-    protocolVersion: "2025-11-25",
-    capabilities: {},
-    clientInfo: { name: "test", version: "1" },
-  });
+  initialize(child);
   send(child, 2, "tools/call", { name: "noise_print", arguments: { text: '{"jsonrpc":"2.0","id":9,"result":{}}' } });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const messages = [await lines.next(), await lines.next()].map(({ value }) => JSON.parse(value as string));
@@ -39,6 +35,11 @@ test("stdout carries nothing but the protocol, whatever the program prints", asy
     [2, "local"],
   ]);
   await until(() => child.errors.join("").includes("without a newline"));
+  send(child, 8, "tools/call", { name: "noise_end", arguments: {} });
+  expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ id: 8, result: { content: [] } });
+  send(child, 9, "ping", {});
+  expect(JSON.parse((await lines.next()).value as string)).toEqual({ jsonrpc: "2.0", id: 9, result: {} });
+  await until(() => child.errors.join("").includes("the end"));
 
   send(child, 3, "tools/call", { name: "noise_wait", arguments: {} });
   await until(() => child.stdin.writableLength === 0);
@@ -49,6 +50,51 @@ test("stdout carries nothing but the protocol, whatever the program prints", asy
   expect(child.errors.join("")).toMatch(/aborted\nclosed\n$/);
 });
 
+test("a message that is malformed or too long is refused, and the next one is handled", async () => {
+  const child = start();
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => JSON.parse((await lines.next()).value as string);
+  child.stdin.write("{\n[1]\n");
+  expect(await next()).toEqual({
+    jsonrpc: "2.0",
+    id: null,
+    error: { code: -32700, message: "Invalid message: it must be valid JSON." },
+  });
+  expect(await next()).toEqual({
+    jsonrpc: "2.0",
+    id: null,
+    error: { code: -32600, message: "The line is not a message of JSON-RPC." },
+  });
+
+  initialize(child);
+  expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25" } });
+  const params = { name: "noise_print", arguments: { text: "x".repeat(2_000_000) } };
+  child.stdin.write(`${JSON.stringify({ method: "tools/call", params, jsonrpc: "2.0", id: 2 })}\n`);
+  send(child, "three", "tools/call", params);
+  send(child, 4, "ping", {});
+  for (const id of [2, "three"]) {
+    expect(await next()).toMatchObject({
+      id,
+      error: { code: -32600, data: { "dev.alkdev/operations": { error: { code: "PAYLOAD_TOO_LARGE" } } } },
+    });
+  }
+  expect(await next()).toEqual({ jsonrpc: "2.0", id: 4, result: {} });
+});
+
+test("a line that does not end closes the connection", async () => {
+  const child = start();
+  child.stdin.on("error", () => {}); // The program ends before it has read everything.
+  initialize(child);
+  child.stdin.write(Buffer.alloc(40_000_000, "x"));
+  const [code] = await child.exit;
+  expect([code, child.errors.join("").endsWith("closed\n")]).toEqual([0, true]);
+});
+
+function initialize(child: ChildProcessWithoutNullStreams): void {
+  const clientInfo = { name: "test", version: "1" };
+  send(child, 1, "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
+}
+
 function start(): ChildProcessWithoutNullStreams & { errors: string[]; exit: Promise<unknown[]> } {
   const child = spawn(process.execPath, [program]);
   onTestFinished(() => void child.kill());
@@ -57,6 +103,6 @@ function start(): ChildProcessWithoutNullStreams & { errors: string[]; exit: Pro
   return Object.assign(child, { errors, exit: once(child, "exit") });
 }
 
-function send(child: ChildProcessWithoutNullStreams, id: number, method: string, params: object): void {
+function send(child: ChildProcessWithoutNullStreams, id: number | string, method: string, params: object): void {
   child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
 }

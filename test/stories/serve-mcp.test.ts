@@ -6,6 +6,7 @@ import {
   defineOperation,
   FromOpenAPI,
   type IOperationDefinition,
+  mcpEnvelope,
   type OperationRegistry,
   type OperationSpec,
   Type,
@@ -37,6 +38,15 @@ async function importFrom(
   await registry.follow(mcpSource({ name: "back", url, fetch, protocol, ...config }));
   onTestFinished(() => registry.close());
   return registry;
+}
+
+/** A server that does not notify its clients of changes. */
+function withoutNotifications(server: FetchServer): FetchServer {
+  const fetch = async (request: Request): Promise<Response> => {
+    const isStream = request.method === "GET" || request.headers.get("mcp-method") === "subscriptions/listen";
+    return isStream ? new Response(null, { status: 405 }) : server.fetch(request);
+  };
+  return { ...server, fetch };
 }
 
 /** The specs that callers see, without the access rule, which is never published. */
@@ -146,6 +156,63 @@ describe.each(protocols)("an import of a served registry over %s", (protocol) =>
     expect(await dataOf("nothing")).toBeUndefined();
   });
 
+  test("returns data that does not match the output schema", async () => {
+    const bytes = new Uint8Array([0, 255, 104]);
+    const results = {
+      number: { sum: "x" },
+      string: "x",
+      list: [{ type: "text", text: "x" }],
+      bytes,
+      nothing: undefined,
+    };
+    const declared = { ...any, outputSchema: Type.Object({ sum: Type.Number() }) };
+    const registry = createRegistry({
+      operations: Object.entries(results).map(([name, data]) =>
+        defineOperation({ ...declared, name, type: "query", handler: () => data as never }),
+      ),
+    });
+    const back = await importFrom(serve(registry), protocol);
+    for (const [name, data] of Object.entries(results)) {
+      const { data: restored, meta } = await back.execute(`test.${name}` as never, {} as never);
+      expect([name, restored, meta.source === "mcp" && meta.isError]).toEqual([name, data, false]);
+    }
+  });
+
+  test("returns data that a policy of the registry leaves as it is", async () => {
+    const handler = () => ({ a: "42", extra: 1 }) as never;
+    const outputSchema = Type.Object({ a: Type.Number() });
+    const drifts = defineOperation({ ...any, name: "drifts", type: "query", outputSchema, handler });
+    const registry = createRegistry({ operations: [drifts], outputPolicy: "check" });
+    const back = await importFrom(serve(registry), protocol);
+    expect((await back.execute("test.drifts", {})).data).toEqual({ a: "42", extra: 1 });
+  });
+
+  test("returns a property __proto__ of the data", async () => {
+    const data = JSON.parse('{"__proto__":{"a":1},"b":{"__proto__":2}}');
+    const open = defineOperation({ ...any, name: "open", type: "query", handler: () => data });
+    const closed = { ...open, name: "closed", outputSchema: Type.Object({ b: Type.Unknown() }), outputPolicy: "check" };
+    const registry = createRegistry({ operations: [open, closed as never] });
+    const back = await importFrom(serve(registry), protocol);
+    for (const id of ["test.open", "test.closed"]) {
+      expect(JSON.stringify((await back.execute(id as never, {} as never)).data)).toBe(JSON.stringify(data));
+    }
+  });
+
+  test("returns an error of another MCP server with its structured content", async () => {
+    const content = [{ type: "text" as const, text: "no" }];
+    const structuredContent = { reason: "no", code: 3 };
+    const outputSchema = Type.Object({ sum: Type.Number() });
+    const handler = () => mcpEnvelope(structuredContent, { isError: true, content, structuredContent }) as never;
+    const fails = defineOperation({ ...any, name: "fails", type: "query", outputSchema, handler });
+    const registry = createRegistry({ operations: [fails] });
+    const back = await importFrom(serve(registry), protocol);
+    const { data, meta } = await back.execute("test.fails", {});
+    expect({ data, meta }).toEqual({
+      data: structuredContent,
+      meta: { source: "mcp", isError: true, content, structuredContent },
+    });
+  });
+
   test("throws the same errors", async () => {
     const fail = defineOperation({
       ...any,
@@ -172,6 +239,24 @@ describe.each(protocols)("an import of a served registry over %s", (protocol) =>
     expect(await outcomeOf(back, "test.fail", {})).toEqual(await outcomeOf(registry, "test.fail", {}));
   });
 
+  test("throws ACCESS_DENIED of an operation that has become private", async () => {
+    const open = defineOperation({ ...any, name: "open", type: "query", handler: () => 1 });
+    const registry = createRegistry({ operations: [open] });
+    const server = serve(registry, { authenticate: () => undefined });
+    const back = await importFrom(withoutNotifications(server), protocol);
+    registry.replace({ ...open, accessControl: { requiredScopes: ["read"] } });
+    expect(await outcomeOf(back, "test.open", {})).toEqual(await outcomeOf(registry, "test.open", {}));
+  });
+
+  test("throws the error of a request that is too large", async () => {
+    const echo = defineOperation({ ...any, name: "echo", type: "mutation", handler: (input: unknown) => input });
+    const server = serve(createRegistry({ operations: [echo] }), { limits: { requestBytes: 2_000 } });
+    const back = await importFrom(server, protocol);
+    expect(await outcomeOf(back, "test.echo", "x".repeat(2_000))).toMatchObject({
+      error: { code: "PAYLOAD_TOO_LARGE", details: { limit: "requestBytes", allowed: 2_000 }, mayHaveRun: false },
+    });
+  });
+
   test("has a subscription as a query that returns its first values", async () => {
     const count = defineOperation({
       ...any,
@@ -184,6 +269,17 @@ describe.each(protocols)("an import of a served registry over %s", (protocol) =>
     const back = await importFrom(serve(createRegistry({ operations: [count] })), protocol);
     expect(back.getSpec("test.count")!.type).toBe("query");
     expect((await back.execute("test.count", {})).data).toEqual({ values: [1, 2], complete: true });
+  });
+
+  test("without trust has an error with the data for data that does not match the output schema", async () => {
+    const handler = () => "x" as never;
+    const drifts = defineOperation({ ...any, name: "drifts", type: "query", outputSchema: Type.Number(), handler });
+    const back = await importFrom(serve(createRegistry({ operations: [drifts] })), protocol, {});
+    const { meta } = await back.execute("back.test_drifts", {});
+    expect(meta).toMatchObject({
+      isError: true,
+      content: [{ text: "x" }, { text: expect.stringContaining("number") }],
+    });
   });
 
   test("without trust has tools of a foreign server", async () => {
@@ -229,16 +325,23 @@ test("GitHub's operations are found, described and called in search mode", async
       .map(({ name }) => name)
       .sort(),
   ).toEqual(names);
-  const call = async (tool: string, input: object) => (await back.execute(`back.${tool}`, input)).data as never;
-  const { operations } = (await call("search_operations", { query: "create an issue" })) as {
-    operations: Array<{ operation: string }>;
+  const call = async <T>(tool: string, input: object) => (await back.execute(`back.${tool}`, input)).data as T;
+  const search = async (query: string): Promise<string[]> => {
+    const { operations } = await call<{ operations: Array<{ operation: string }> }>("search_operations", { query });
+    return operations.map((each) => each.operation);
   };
   const operation = "github.issues/create";
-  expect(operations.map((each) => each.operation).slice(0, 5)).toContain(operation);
+  expect((await search("create an issue")).slice(0, 5)).toContain(operation);
   expect(await call("describe_operation", { operation })).toMatchObject({
     operation,
     inputSchema: { required: expect.arrayContaining(["owner", "repo", "body"]) },
   });
+  const ids = registry.list().map(({ namespace, name }) => `${namespace}.${name}`);
+  expect(ids).toHaveLength(1_223);
+  for (const id of ids.filter((_, index) => index % 50 === 0)) {
+    expect(await search(id)).toContain(id);
+    expect(await call("describe_operation", { operation: id })).toMatchObject({ operation: id });
+  }
   const input = { owner: "octo", repo: "cat", body: { title: "Broken" } };
   expect(await call("call_operation", { operation, input })).toMatchObject({ id: 1, title: "Broken" });
   expect(requests).toEqual(["POST https://api.github.com/repos/octo/cat/issues"]);

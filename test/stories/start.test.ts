@@ -3,15 +3,13 @@ import { once } from "node:events";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Fence, mapFences } from "../../scripts/docs/fences.ts";
 import { isShownTruly } from "../../scripts/docs/output.ts";
 import { root } from "../../scripts/subpaths.ts";
 
 /** What a clone does not contain. */
 const untracked = new Set([".git", ".data", "api", "coverage", "dist", "node_modules"]);
-/** Time in ms for `npm start`, which builds the command and runs from the sources. */
-const startTimeoutMs = 240_000;
 
 const folder = mkdtempSync(join(tmpdir(), "operations-start-"));
 const clone = join(folder, "clone");
@@ -28,7 +26,7 @@ beforeAll(async () => {
   cpSync(root, clone, { recursive: true, filter: (path) => path === root || !untracked.has(basename(path)) });
   symlinkSync(join(root, "node_modules"), join(clone, "node_modules")); // what `npm ci` installs
   running = await start();
-}, startTimeoutMs);
+});
 
 afterAll(async () => {
   await running?.interrupt();
@@ -97,69 +95,72 @@ const defaultUrl = "http://127.0.0.1:4000";
 // Linux has a `script` that runs a command in a terminal.
 const hasTerminal = process.platform === "linux" && existsSync("/usr/bin/script");
 
-test.runIf(hasTerminal)("the commands of the tutorial print what it shows", { timeout: startTimeoutMs }, async () => {
-  const fences: Fence[] = [];
-  mapFences(readFileSync(join(root, "docs/tutorial-hub.md"), "utf8"), (fence) => void fences.push(fence));
-  const commands = fences.flatMap((fence, index) =>
-    "paste" in fence.attributes ? [{ fence, shown: fences[index + 1]! }] : [],
-  );
+// In this order: what the tutorial shows are the first orders of the hub, and the last test ends it.
+describe("npm start", { shuffle: false }, () => {
+  test.runIf(hasTerminal)("the commands of the tutorial print what it shows", async () => {
+    const fences: Fence[] = [];
+    mapFences(readFileSync(join(root, "docs/tutorial-hub.md"), "utf8"), (fence) => void fences.push(fence));
+    const commands = fences.flatMap((fence, index) =>
+      "paste" in fence.attributes ? [{ fence, shown: fences[index + 1]! }] : [],
+    );
 
-  for (const { fence, shown } of commands) {
-    const { exitCode, stdout } = await run("/usr/bin/script", [
-      "-qec",
-      fence.content.replaceAll(defaultUrl, running.url),
-      "/dev/null",
-    ]);
-    const seen = withoutNpm(stdout.replaceAll("\r\n", "\n")).replaceAll(clone, "/home/ada/shop");
+    for (const { fence, shown } of commands) {
+      const { exitCode, stdout } = await run("/usr/bin/script", [
+        "-qec",
+        fence.content.replaceAll(defaultUrl, running.url),
+        "/dev/null",
+      ]);
+      const seen = withoutNpm(stdout.replaceAll("\r\n", "\n")).replaceAll(clone, "/home/ada/shop");
 
-    expect(isShownTruly(shown.content, seen), `${fence.content}\n${seen}`).toBe(true);
-    expect(exitCode).toBe(Number(fence.attributes["exit"] ?? 0));
-  }
-  expect(commands.length).toBeGreaterThan(5);
-});
-
-test("every line that npm start prints works in another terminal", { timeout: startTimeoutMs }, async () => {
-  const [curl, list, call, mcpConfig, types, ...more] = running.lines;
-
-  const orders = JSON.parse((await paste(curl!)).stdout);
-  const listed = (await paste(list!)).stdout.split("\n").map((line) => line.split("\t")[0]);
-  const called = await paste(call!);
-  const configured = await paste(mcpConfig!);
-  const typed = await paste(types!);
-
-  expect(orders.at(-1)).toEqual({ id: 1, item: "Notebook", city: "Lima", parcel: "parcel-0" });
-  expect(listed).toEqual(expect.arrayContaining(["order.place", "clock.tick", "delivery.book", "letters.write"]));
-  expect({ ...called, stdout: JSON.parse(called.stdout) }).toEqual({
-    exitCode: 0,
-    stderr: "",
-    stdout: {
-      order: { id: orders.length + 1, item: "Mug", city: "Oslo", parcel: expect.stringMatching(/^parcel-\d+$/) },
-      days: 2,
-      letter: "Thank you for your order. Your Mug arrives in 2 days.",
-    },
+      expect(isShownTruly(shown.content, seen), `${fence.content}\n${seen}`).toBe(true);
+      expect(exitCode).toBe(Number(fence.attributes["exit"] ?? 0));
+    }
+    expect(commands.length).toBeGreaterThan(5);
   });
-  expect({ ...configured, stdout: JSON.parse(configured.stdout) }).toEqual({
-    exitCode: 0,
-    stderr: `Add this to ${join(clone, ".mcp.json")}, or run the command with --write.\n`,
-    stdout: { mcpServers: { operations: expect.objectContaining({ type: "http", url: `${running.url}/mcp` }) } },
+
+  test("every line that npm start prints works in another terminal", async () => {
+    const [curl, list, call, mcpConfig, types, ...more] = running.lines;
+
+    const orders = JSON.parse((await paste(curl!)).stdout);
+    const listed = (await paste(list!)).stdout.split("\n").map((line) => line.split("\t")[0]);
+    const called = await paste(call!);
+    const configured = await paste(mcpConfig!);
+    const typed = await paste(types!);
+
+    expect(orders.at(-1)).toEqual({ id: 1, item: "Notebook", city: "Lima", parcel: "parcel-0" });
+    expect(listed).toEqual(expect.arrayContaining(["order.place", "clock.tick", "delivery.book", "letters.write"]));
+    expect({ ...called, stdout: JSON.parse(called.stdout) }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      stdout: {
+        order: { id: orders.length + 1, item: "Mug", city: "Oslo", parcel: expect.stringMatching(/^parcel-\d+$/) },
+        days: 2,
+        letter: "Thank you for your order. Your Mug arrives in 2 days.",
+      },
+    });
+    expect({ ...configured, stdout: JSON.parse(configured.stdout) }).toEqual({
+      exitCode: 0,
+      stderr: `Add this to ${join(clone, ".mcp.json")}, or run the command with --write.\n`,
+      stdout: { mcpServers: { operations: expect.objectContaining({ type: "http", url: `${running.url}/mcp` }) } },
+    });
+    expect(typed).toEqual({
+      exitCode: 0,
+      stderr: "Wrote operations.d.ts and operations.lock.json with 14 operations.\n",
+      stdout: "",
+    });
+    expect(readFileSync(join(clone, "examples/hub/.data/operations.d.ts"), "utf8")).toContain(
+      "Books the delivery of an item, saves the order, and writes a letter to the customer",
+    );
+    expect(more).toEqual([]);
   });
-  expect(typed).toEqual({
-    exitCode: 0,
-    stderr: "Wrote operations.d.ts and operations.lock.json with 14 operations.\n",
-    stdout: "",
+
+  test("Ctrl-C ends npm start and all its processes, and orders stay", async () => {
+    const before = (await paste(running.lines[0]!)).stdout;
+    expect(JSON.parse(before).length).toBeGreaterThan(0);
+
+    expect(await running.interrupt()).toEqual({ stdout: "Closing the hub.\n", stderr: "" });
+    running = await start();
+
+    expect((await paste(running.lines[0]!)).stdout).toBe(before);
   });
-  expect(readFileSync(join(clone, "examples/hub/.data/operations.d.ts"), "utf8")).toContain(
-    "Books the delivery of an item, saves the order, and writes a letter to the customer",
-  );
-  expect(more).toEqual([]);
-});
-
-test("Ctrl-C ends npm start and all its processes, and orders stay", { timeout: startTimeoutMs }, async () => {
-  const before = (await paste(running.lines[0]!)).stdout;
-  expect(JSON.parse(before).length).toBeGreaterThan(0);
-
-  expect(await running.interrupt()).toEqual({ stdout: "Closing the hub.\n", stderr: "" });
-  running = await start();
-
-  expect((await paste(running.lines[0]!)).stdout).toBe(before);
 });

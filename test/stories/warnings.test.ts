@@ -15,7 +15,7 @@ test("warnings are written to the console, once per operation and kind", async (
   expect({ stdout, stderr: stderr.split("\n") }).toEqual({
     stdout: "done\n",
     stderr: [
-      '[alkdev.operations.registry] shop: shop. was skipped: Invalid operation "shop.": /name must be 1 to 256 characters without control characters.',
+      '[alkdev.operations.registry] shop: shop. was skipped. Invalid operation "shop.": /name must be 1 to 256 characters without control characters.',
       "[alkdev.operations.registry] sensor.read returned /celsius with a type that differs from its outputSchema. It was converted.",
       "[alkdev.operations.registry] sensor.read returned /humidity, which does not match its outputSchema. It was not changed.",
       "[alkdev.operations.registry] sensor.read returned /firmware, which is not part of its outputSchema. It was removed.",

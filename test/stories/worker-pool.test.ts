@@ -12,7 +12,7 @@ afterAll(() => worker[Symbol.asyncDispose]());
 const ada = { id: "ada", scopes: ["work"] };
 
 describe.each(["thread", "process"] as const)("a pool of %ss behind a registry", (kind) => {
-  test("is one line, works at once, keeps access rules, and goes with the registry", async () => {
+  test("is one line, works immediately, keeps access rules, and closes with the registry", async () => {
     const registry = new OperationRegistry();
     const pool = await createWorkerPool(worker.url, { kind, size: 2 });
     await registry.follow(peerSource(pool, { trustedBus: true }));
@@ -33,7 +33,7 @@ describe.each(["thread", "process"] as const)("a pool of %ss behind a registry",
     expect([registry.list(), pool.size]).toEqual([[], 0]);
   });
 
-  test("gives way to an operation of the registry itself, and serves again when that goes", async () => {
+  test("yields to an operation of the registry, and serves again when that is removed", async () => {
     await using registry = new OperationRegistry();
     await registry.follow(peerSource(await createWorkerPool(worker.url, { kind, size: 1 }), { trustedBus: true }));
     const { handler: _handler, ...spec } = registry.get("test.who")!;

@@ -21,7 +21,7 @@ export function fixtureServer(file: string, ...args: string[]): MCPClientConfig 
   return { command: process.execPath, args: [path, ...args] };
 }
 
-/** A server whose tools are registered in the namespace `fixture`. It is closed when the test ends. */
+/** A server whose tools are registered in the namespace `fixture`. */
 export interface FixtureServer {
   client: MCPClientWrapper;
   registry: OperationRegistry;
@@ -30,11 +30,14 @@ export interface FixtureServer {
   call(tool: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
 }
 
-/** Imports a server as an application would. */
-export async function openFixture(config: MCPClientConfig): Promise<FixtureServer> {
+/** Imports a server as an application would. `closeLater` receives what closes it, by default when the test ends. */
+export async function openFixture(
+  config: MCPClientConfig,
+  closeLater: (close: () => Promise<void>) => void = onTestFinished,
+): Promise<FixtureServer> {
   const reports: SourceReport[] = [];
   const client = await createMCPClient("fixture", { onReport: (report) => reports.push(report), ...config });
-  onTestFinished(() => closeMCPClient(client));
+  closeLater(() => closeMCPClient(client));
   const registry = new OperationRegistry();
   registry.registerAll(client.tools);
   return {

@@ -1,2 +1,8 @@
-export type { CallRequestOptions, ForwardedOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
+export type {
+  CallingTransport,
+  CallRequestOptions,
+  ForwardedOptions,
+  SignIdentity,
+  SubscribeRequestOptions,
+} from "./request-frame.ts";
 export { TransportCaller, type TransportCallerOptions } from "./transport-caller.ts";

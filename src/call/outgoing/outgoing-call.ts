@@ -13,7 +13,7 @@ import {
   isResponseEnvelope,
   limitExceeded,
   mapError,
-  operationNotFound,
+  notAnId,
   type ResponseEnvelope,
   restoreData,
   timedOut,
@@ -28,23 +28,24 @@ import {
   OpenCall,
   type ReplyFrame,
   type SendFollowUp,
-  type Transport,
   transportClosed,
 } from "../../transport/transport.ts";
 import {
+  type CallingTransport,
   type CallRequestOptions,
   type Credit,
   describeCall,
   type ForwardedOptions,
   type SignIdentity,
   signRequest,
+  writeToken,
 } from "./request-frame.ts";
 
 const log = clientLogger("call");
 
 /** The state that the requests of one caller share. */
 export interface RequestHost {
-  readonly transport: Transport;
+  readonly transport: CallingTransport;
   /** Requests that have not ended. */
   readonly open: LinkedSet<OutgoingRequest>;
   /** Number of members of `open`. */
@@ -160,7 +161,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
       if (host.size > host.maxPending) {
         throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
       }
-      if (typeof operationId !== "string") throw operationNotFound("(not a string)");
+      if (typeof operationId !== "string") throw notAnId(operationId);
       const frame: CallRequested = host.sharesObjects
         ? this
         : { type: "call.requested", requestId: this.requestId, operationId, input };
@@ -224,21 +225,22 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     if (host.sharesObjects && options.isRemote === true) frame.isRemote = true;
     const invalid = checkCallOptions(this.operationId, undefined, undefined, options.timeout);
     if (invalid !== undefined) throw invalid;
-    const { deadline } = withDeadline(options);
+    const { deadline, token } = withDeadline(options);
     this.#watch(frame, deadline, options.signal, defaultTimeout);
+    if (typeof token === "function") return this.#transmitWhen(writeToken(frame, token), frame);
     if (host.sharesObjects || identity === undefined || frame.token !== undefined) return this.#transmit(frame);
-    if (host.sign !== undefined) return this.#sign(frame, host.sign, identity);
+    if (host.sign !== undefined) return this.#transmitWhen(signRequest(host.sign, identity, frame), frame);
     if (!host.claimsIdentity) warnOfIdentity(host);
     this.#transmit(frame);
   }
 
-  #sign(frame: CallRequested, sign: SignIdentity, identity: Identity): void {
-    const signing = signRequest(sign, identity, frame);
-    if (signing === undefined) return this.#transmit(frame);
+  /** Sends the request when its token is written. */
+  #transmitWhen(written: void | Promise<void>, frame: CallRequested): void {
+    if (written === undefined) return this.#transmit(frame);
     const transmit = () => {
       if (this.isOpen) this.#transmit(frame);
     };
-    signing.then(transmit).catch((error) => this.close(mapError(error)));
+    written.then(transmit).catch((error) => this.close(mapError(error)));
   }
 
   #transmit(frame: CallRequested): void {

@@ -7,6 +7,7 @@ import {
   isResponseEnvelope,
   type ResponseEnvelope,
   restoreData,
+  type SubscriptionIterator,
   silentTooLong,
   withDeadline,
 } from "../../operation/index.ts";
@@ -32,7 +33,7 @@ const byteTolerance = 4;
  * The consumer's iterator of a subscription over a transport. The request is sent with the first `next()`. The producer
  * may be ahead by as many values as it has credit for. These values are held here, so memory is bounded.
  */
-export class OutgoingSubscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
+export class OutgoingSubscription implements SubscriptionIterator<ResponseEnvelope> {
   readonly #host: RequestHost;
   readonly #operationId: string;
   readonly #options: SubscribeRequestOptions | undefined;

@@ -8,7 +8,7 @@ import { deferred, operation, responded, subscription } from "../testing.ts";
 
 const ada = { id: "ada", scopes: ["admin"] };
 
-/** A map over something that is not in process, whose requests a test sees and answers itself. */
+/** A map over a transport that is not in process. The test receives its requests and replies to them. */
 function setUp(options: PendingRequestMapOptions) {
   const requests: Array<{ frame: CallRequested; reply(frame: ReplyFrame): void }> = [];
   const followUps: unknown[] = [];
@@ -207,7 +207,7 @@ test("an identity is a claim only where the caller trusts the bus", async () => 
   await Promise.all([trusting.calls.close(), doubting.calls.close()]);
 });
 
-test("authenticate gets the request that it decides about", async () => {
+test("authenticate receives the request", async () => {
   const registry = new OperationRegistry();
   registry.register(operation("echo", (input) => input));
   const target = new EventTarget();

@@ -1,7 +1,10 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { quote } from "../../internal/text.ts";
 import { CallError, type Identity, mapError, type Progress, timedOut } from "../../operation/index.ts";
-import type { CallRequested } from "../../transport/transport.ts";
+import type { CallRequested, Transport } from "../../transport/transport.ts";
+
+/** The part of a transport that makes calls. */
+export type CallingTransport = Pick<Transport, "name" | "capabilities" | "broadcast" | "request" | "close">;
 
 /** Options of a call over a transport. */
 export interface CallRequestOptions {
@@ -12,8 +15,8 @@ export interface CallRequestOptions {
    * limit.
    */
   timeout?: number | undefined;
-  /** Passed to `authenticate` of the server. */
-  token?: string | undefined;
+  /** Passed to `authenticate` of the server: a string, or a function that returns it. */
+  token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /**
    * Identity on whose behalf the call is made. It is trusted in process. Over a transport, the map's `sign` converts it
    * into a token, or it is sent as a claim if both ends set `trustedBus`. Otherwise it is not sent.
@@ -77,7 +80,7 @@ export function describeCall(frame: CallRequested, options: ForwardedOptions, id
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
   if (rootRequestId !== undefined) frame.rootRequestId = rootRequestId;
   if (depth !== undefined) frame.depth = depth;
-  if (token !== undefined) frame.token = token;
+  if (typeof token === "string") frame.token = token;
   if (identity !== undefined) frame.identity = identity;
   if (metadata !== undefined) frame.metadata = metadata;
   if (lastEventId !== undefined) frame.lastEventId = lastEventId;
@@ -95,19 +98,33 @@ export function signRequest(sign: SignIdentity, identity: Identity, frame: CallR
     throw notSigned(frame, error);
   }
   if (typeof token === "string") frame.token = token;
-  else return writeToken(frame, token);
+  else return awaitToken(frame, checkSigned(frame, token));
 }
 
-async function writeToken(frame: CallRequested, signing: unknown): Promise<void> {
-  const startedAt = monotonicNow();
-  let token: unknown;
+async function checkSigned(frame: CallRequested, signing: unknown): Promise<string> {
   try {
-    token = await signing;
+    const token = await signing;
+    if (typeof token === "string") return token;
   } catch (error) {
     throw notSigned(frame, error);
   }
-  if (typeof token !== "string") throw notSigned(frame, new TypeError("sign did not return a string"));
-  frame.token = token;
+  throw notSigned(frame, new TypeError("sign did not return a string"));
+}
+
+/** Writes the token that a function returns into a request. Rejects with `UNAVAILABLE` if the function fails. */
+export function writeToken(frame: CallRequested, read: Exclude<CallRequestOptions["token"], string | undefined>) {
+  const reading = (async () => read())().catch((cause) => {
+    const message = `The token for a call to ${quote(frame.operationId)} is not available.`;
+    throw new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
+  });
+  return awaitToken(frame, reading);
+}
+
+/** Writes a token into a request when it is there, and subtracts the elapsed time from the timeout of the request. */
+async function awaitToken(frame: CallRequested, reading: Promise<string | undefined>): Promise<void> {
+  const startedAt = monotonicNow();
+  const token = await reading;
+  if (token !== undefined) frame.token = token;
   if (frame.timeout === undefined) return;
   frame.timeout -= monotonicNow() - startedAt;
   if (frame.timeout <= 0) throw timedOut(frame.operationId, false);

@@ -6,10 +6,10 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../../operation/index.ts";
-import { type Transport, transportClosed } from "../../transport/transport.ts";
+import { transportClosed } from "../../transport/transport.ts";
 import { OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import { OutgoingSubscription } from "./outgoing-subscription.ts";
-import type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
+import type { CallingTransport, CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
 
 /** Options of a {@link TransportCaller}. */
 export interface TransportCallerOptions {
@@ -35,16 +35,16 @@ export interface TransportCallerOptions {
 /**
  * Makes calls over a transport. It is the calling half of the call protocol, and needs neither a registry nor schemas.
  */
-export class TransportCaller implements AsyncDisposable {
+export class TransportCaller<Over extends CallingTransport = CallingTransport> implements AsyncDisposable {
   /** The transport that carries the calls. It is closed together with this object. */
-  readonly transport: Transport;
+  readonly transport: Over;
   /** Whether calls stay in this process. */
   readonly isInProcess: boolean;
   /** The state that the requests share. @internal */
   protected readonly host: RequestHost;
   #closed: Promise<void> | undefined = undefined;
 
-  constructor(transport: Transport, options: TransportCallerOptions = {}) {
+  constructor(transport: Over, options: TransportCallerOptions = {}) {
     this.transport = transport;
     const { capabilities = {} } = transport;
     const sharesObjects = capabilities.sharesObjects === true;

@@ -1,52 +1,86 @@
-import { quote } from "../../internal/text.ts";
-import { CallError, isCallError, toData } from "../../operation/index.ts";
-import { defineCommand } from "../command.ts";
-import { inputOptions, readInput } from "../input.ts";
-import { createPrinter, resultOptions } from "../print.ts";
-import { findOperation, targetOptions, timeoutOf, withTarget } from "../target.ts";
+import { toData } from "../../operation/index.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { usageError } from "../failures.ts";
+import { inputOptions, nameUnknownKeys, readInput } from "../input.ts";
+import { createPrinter, type Printer, resultOptions } from "../print.ts";
+import { findOperation, type Target, targetOptions, withTarget } from "../target.ts";
+
+/** The parts of a command that passes input to an operation. */
+const operationCommand = {
+  arguments: "ID [KEY=VALUE|KEY:=JSON|KEY@=FILE …]",
+  completes: "operation and input",
+  options: { ...inputOptions, ...resultOptions, ...targetOptions },
+} as const;
 
 /** `operations call ID [KEY=VALUE …]` */
 export const call = defineCommand({
+  ...operationCommand,
   examples: [
     'call task.create title="Ship it"',
     'call task.create --input \'{"title":"Ship it"}\'',
     "call api.getUser id=7 --openapi https://api.example.com/openapi.json --jq .name --raw",
-    'call mcp.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."',
+    'call tools.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."',
   ],
-  arguments: "ID [KEY=VALUE|KEY:=JSON|KEY@=FILE …]",
-  minArguments: 1,
-  maxArguments: Number.POSITIVE_INFINITY,
-  completes: "operation and input",
-  options: {
-    ...inputOptions,
-    ...resultOptions,
-    ...targetOptions,
-  },
   run: async (context) => {
-    const { options, signal, folder } = context;
-    const [id = "", ...pairs] = context.positionals;
-    context.operation = id;
     const printer = await createPrinter(context, "document");
-    try {
-      await withTarget(context, async (target) => {
-        const limits = { signal, timeout: timeoutOf(context) };
-        // Without pairs the schema is not needed here: the call itself checks the input, and whether the operation exists.
-        const schema = pairs.length === 0 ? undefined : (await findOperation(target, id, limits)).inputSchema;
-        const input = await readInput({ input: options.input, pairs, folder, signal }, schema);
-        const envelope = await target.call(id, input, limits);
-        if (options.envelope) await printer.print(envelope);
-        const data = toData(envelope); // Throws for the error result of an MCP tool.
-        if (!options.envelope) await printer.print(data);
-      });
-    } catch (error) {
-      throw isCallError(error) && error.code === "WRONG_OPERATION_TYPE" ? isSubscription(id) : error;
-    } finally {
-      await printer.close();
-    }
+    const { envelope: isWhole } = context.options;
+    await withInput(context, printer, async (target, id, input) => {
+      const envelope = await target.call(id, input);
+      if (isWhole) await printer.print(envelope);
+      const data = toData(envelope); // Throws for the error result of an MCP tool.
+      if (!isWhole) await printer.print(data);
+    });
   },
 });
 
-function isSubscription(id: string): CallError {
-  const message = `${quote(id)} is a subscription. Run "operations subscribe ${id}".`;
-  return new CallError("WRONG_OPERATION_TYPE", message, undefined, { mayHaveRun: false });
+/** `operations subscribe ID [KEY=VALUE …]` */
+export const subscribe = defineCommand({
+  ...operationCommand,
+  examples: [
+    "subscribe task.changes",
+    "subscribe task.changes project=docs --count 3",
+    "subscribe task.changes --jq .title --raw | head -1",
+  ],
+  options: {
+    count: { type: "string", value: "N", description: "End after this number of values." },
+    ...operationCommand.options,
+  },
+  run: async (context) => {
+    const { count, envelope: isWhole } = context.options;
+    if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) {
+      throw usageError("The option --count takes a whole number above 0.");
+    }
+    const printer = await createPrinter(context, "lines");
+    await withInput(context, printer, async (target, id, input) => {
+      let printed = 0;
+      for await (const envelope of target.subscribe(id, input)) {
+        await printer.print(isWhole ? envelope : envelope.data);
+        printed += 1;
+        if (printed === Number(count)) break;
+      }
+    });
+  },
+});
+
+/** Opens the target, reads the input of the operation, runs it, and closes the target and the printer. */
+async function withInput(
+  context: CommandContext<typeof operationCommand.options>,
+  printer: Printer,
+  run: (target: Target, id: string, input: unknown) => Promise<void>,
+): Promise<void> {
+  const { options, signal, folder, positionals } = context;
+  const [id = "", ...pairs] = positionals;
+  context.operation = id;
+  try {
+    await withTarget(context, async (target) => {
+      // Without pairs the schema is not needed here: the call itself checks the input, and whether the operation exists.
+      const schema = pairs.length === 0 ? undefined : (await findOperation(target, id)).inputSchema;
+      const input = await readInput({ input: options.input, pairs, folder, signal }, schema);
+      await run(target, id, input).catch((error) => {
+        throw nameUnknownKeys(error, pairs, schema);
+      });
+    });
+  } finally {
+    await printer.close();
+  }
 }

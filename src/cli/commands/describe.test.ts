@@ -6,28 +6,26 @@ import { formatDescription } from "./describe.ts";
 
 test("a description has signature, example, errors, access, source and types", () => {
   const task = { type: "object", description: "A task.", properties: { id: { type: "string" } }, required: ["id"] };
-  const described = formatDescription(
-    createSpec({
-      title: "Create a task",
-      description: "Creates a task.",
-      input: Type.Object({
-        title: Type.String({ description: "A short text.", examples: ["Buy Ada's milk"] }),
-        due: Type.Optional(Type.String({ format: "date" })),
-      }),
-      output: { $ref: "#/$defs/task", $defs: { task } },
-      errorSchemas: [
-        { code: "TITLE_TAKEN", description: "The title\nexists.", schema: Type.Object({ title: Type.String() }) },
-      ],
-      accessControl: {
-        requiredScopes: ["task:write"],
-        resourceType: "list",
-        resourceAction: "add",
-        resourceId: "/list",
-      },
-      _meta: { mcp: { tool: "create-task" } },
+  const spec = createSpec({
+    title: "Create a task",
+    description: "Creates a task.",
+    input: Type.Object({
+      title: Type.String({ description: "A short text.", examples: ["Buy Ada's milk"] }),
+      due: Type.Optional(Type.String({ format: "date" })),
     }),
-    "http://127.0.0.1:4000",
-  );
+    output: { $ref: "#/$defs/task", $defs: { task } },
+    errorSchemas: [
+      { code: "TITLE_TAKEN", description: "The title\nexists.", schema: Type.Object({ title: Type.String() }) },
+    ],
+    accessControl: {
+      requiredScopes: ["task:write"],
+      resourceType: "list",
+      resourceAction: "add",
+      resourceId: "/list",
+    },
+    _meta: { mcp: { tool: "create-task" } },
+  });
+  const described = formatDescription({ ...spec, source: "tasks" }, "http://127.0.0.1:4000");
 
   expect(described).toBe(`/**
  * Create a task
@@ -44,12 +42,15 @@ Example:
   operations call task.create --input '{"title":"Buy Ada'\\''s milk"}'
 
 Errors:
-  TITLE_TAKEN  The title exists.
-    details: { title: string }
+  /**
+   * The title
+   * exists.
+   */
+  TITLE_TAKEN: { title: string };
 
-Access: requires the scopes "task:write" and the action "add" on "list" at "/list" of the input
+Access: requires the scope "task:write" and the action "add" on "list" at "/list" of the input
 
-Source: http://127.0.0.1:4000, the MCP tool "create-task", version 1.0.0
+Source: http://127.0.0.1:4000, the source "tasks", the MCP tool "create-task", version 1.0.0
 
 Types:
 
@@ -101,4 +102,9 @@ test("foreign text in a description cannot end a comment or move the cursor", ()
 
   expect(toPrintable(described)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
   expect(described.split("\n")[0]).toMatch(/^\/\*\* [^/]*\\\/[^/]* \*\/$/);
+});
+
+test("a very long description is shortened", () => {
+  const spec = createSpec({ description: "long ".repeat(200_000) });
+  expect(formatDescription(spec, "x").length).toBeLessThan(11_000);
 });

@@ -3,7 +3,7 @@ import { formatOperationId, type OperationSpec } from "../../operation/index.ts"
 import { defineCommand } from "../command.ts";
 import { type OutputStream, toPrintableLine } from "../output-stream.ts";
 import { createPrinter, valueOptions } from "../print.ts";
-import { targetOptions, timeoutOf, withTarget } from "../target.ts";
+import { describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
 
 /** Minimum width of descriptions on a terminal, in characters. */
 const minDescriptionWidth = 20;
@@ -17,14 +17,15 @@ export const list = defineCommand({
     `list --json --jq '.[] | select(.type == "mutation").id'`,
   ],
   arguments: "[QUERY]",
-  maxArguments: 1,
   options: { ...valueOptions, ...targetOptions },
   run: async (context) => {
-    const { options, positionals, stdout, stderr, signal } = context;
+    const { options, positionals, stdout, stderr } = context;
     const isTable = options.json !== true && options.jq === undefined && options.output === undefined;
     const printer = isTable ? undefined : await createPrinter(context, "document");
     await withTarget(context, async (target) => {
-      const specs = await target.list(positionals[0], { brief: isTable, signal, timeout: timeoutOf(context) });
+      const found = await target.find({ query: positionals[0], brief: isTable });
+      await stderr.write(await describeMissing(target));
+      const specs = positionals[0] === undefined ? found.toSorted(compareNamespaces) : found;
       if (printer === undefined) {
         if (specs.length === 0) await stderr.write("No operation was found.\n");
         return stdout.write(formatTable(specs, stdout));
@@ -34,6 +35,23 @@ export const list = defineCommand({
     });
   },
 });
+
+/** Returns why operations may be missing in the list, one line each. */
+async function describeMissing(target: Target): Promise<string> {
+  if (target.hasToken === false)
+    return `No token is set, so only operations for every caller are listed. ${setToken}\n`;
+  const sources = (await readSources(target)) ?? [];
+  // A hub in this process has logged the reasons.
+  const reported = sources.filter(({ reason }) => target.hasToken === true || reason === undefined);
+  return describeUnready(reported)
+    .map((line) => `${toPrintableLine(line)}\n`)
+    .join("");
+}
+
+/** Sorts by namespace, because sources connect in any order. The operations that manage a hub are last. */
+function compareNamespaces({ namespace: a }: OperationSpec, { namespace: b }: OperationSpec): number {
+  return Number(a === "hub") - Number(b === "hub") || a.localeCompare(b, "en");
+}
 
 function idOf({ namespace, name }: OperationSpec): string {
   return formatOperationId(namespace, name);

@@ -1,22 +1,13 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { findConfig } from "../../hub/config-load.ts";
-import { nearest } from "../../internal/nearest.ts";
-import { quote } from "../../internal/text.ts";
+import { type Editor, editors } from "../../hub/editors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import {
-  addServer,
-  type Editor,
-  type EditorServer,
-  EditProblem,
-  editors,
-  formatServer,
-  tokenVariable,
-  type UserPlaces,
-} from "../editors.ts";
-import { unknownName, usageError } from "../failures.ts";
-import { targetOptions } from "../target.ts";
+import { addServer, type EditorServer } from "../editors.ts";
+import { fileError, unknownName, usageError } from "../failures.ts";
+import { kindOf, targetOptions, toHubURL } from "../target.ts";
 
 const editorNames = Object.keys(editors);
 
@@ -47,19 +38,14 @@ export const mcpConfig = defineCommand({
     const path = findFile(editor, context);
     const server = await createServer(editor, context);
     const name = options.name ?? "operations";
-    try {
-      if (options.write !== true) {
-        await stdout.write(formatServer(editor, name, server));
-        if (!options.json) await stderr.write(`Add this to ${path}, or run the command with --write.\n`);
-        return;
-      }
-      await edit(path, (content) => addServer(editor, content, name, server));
-    } catch (error) {
-      if (!(error instanceof EditProblem)) throw error;
-      throw usageError(`${quote(path, 1_000)} of ${editor.title} was not changed: ${error.message}.`);
+    if (options.write !== true) {
+      await stdout.write(addServer(editor, path, "", name, server));
+      if (!options.json) await stderr.write(`Add this to ${path}, or run the command with --write.\n`);
+      return;
     }
+    await edit(path, (content) => addServer(editor, path, content, name, server));
     if (!options.json && "url" in server) {
-      await stderr.write(`Set ${tokenVariable} to a token of the hub where ${editor.title} runs.\n`);
+      await stderr.write(`Set OPERATIONS_TOKEN to a token of the hub where ${editor.title} runs.\n`);
     }
     await stdout.write(options.json ? `${JSON.stringify({ file: path, name })}\n` : `Wrote ${path}\n`);
   },
@@ -70,8 +56,7 @@ type Context = CommandContext<(typeof mcpConfig)["options"]>;
 function findEditor(name: string | undefined): Editor {
   if (name === undefined) throw usageError(`Pass --for with the name of an editor: ${editorNames.join(", ")}.`);
   if (Object.hasOwn(editors, name)) return editors[name]!;
-  const help = ` Use ${editorNames.join(", ")}.`;
-  throw unknownName(`There is no editor ${quote(name)}.`, nearest(name, editorNames), help);
+  throw unknownName("editor", name, editorNames);
 }
 
 /** Whether the server is written to a file that belongs to the project, and may be shared. */
@@ -81,26 +66,21 @@ function isForProject({ projectFile }: Editor, { options }: Context): boolean {
 
 function findFile(editor: Editor, context: Context): string {
   if (isForProject(editor, context)) return join(context.folder, editor.projectFile!);
-  const places = findPlaces(context.environment);
-  if (places === undefined) throw usageError("There is no home folder, which contains the file. Set HOME.");
-  return resolve(editor.userFile(places));
-}
-
-function findPlaces(environment: Context["environment"]): UserPlaces | undefined {
-  const home = environment["HOME"] || (process.platform === "win32" ? homedir() : undefined);
-  if (home === undefined) return undefined;
-  if (process.platform === "win32") return { home, settings: environment["APPDATA"] || join(home, "AppData/Roaming") };
-  if (process.platform === "darwin") return { home, settings: join(home, "Library/Application Support") };
-  return { home, settings: environment["XDG_CONFIG_HOME"] || join(home, ".config") };
+  const { environment } = context;
+  const isWindows = process.platform === "win32";
+  const home = environment["HOME"] || (isWindows ? homedir() : undefined);
+  if (home === undefined) throw usageError("The file is in the home folder, which is unknown. Set HOME.");
+  const [folder, path] = editor.userFile;
+  if (folder === "home") return resolve(home, path);
+  if (process.platform === "darwin") return resolve(home, "Library/Application Support", path);
+  const settings = isWindows ? environment["APPDATA"] : environment["XDG_CONFIG_HOME"];
+  return resolve(settings || join(home, isWindows ? "AppData/Roaming" : ".config"), path);
 }
 
 async function createServer(editor: Editor, context: Context): Promise<EditorServer> {
-  const { options, folder } = context;
-  if (options.hub !== undefined && options.config !== undefined) throw usageError("Pass --config or --hub, not both.");
-  if (options.hub !== undefined) {
-    if (!URL.canParse(options.hub)) throw usageError(`--hub is not a URL: ${quote(options.hub)}.`);
-    return { url: new URL("mcp", options.hub.replace(/\/?$/, "/")).href };
-  }
+  const { options, folder, environment } = context;
+  const hub = kindOf(options) === "config" ? undefined : options.hub || environment["OPERATIONS_HUB"];
+  if (hub) return { url: new URL("mcp", toHubURL(hub).href.replace(/\/?$/, "/")).href };
   const config = options.config === undefined ? await findConfig(folder) : resolve(folder, options.config);
   if (config === undefined) {
     throw usageError(
@@ -121,17 +101,14 @@ async function createServer(editor: Editor, context: Context): Promise<EditorSer
 /** Replaces the content of a file, which may not exist yet. Readers never see half of it. A link stays a link. */
 async function edit(path: string, change: (content: string) => string): Promise<void> {
   const target = await realpath(path).catch(() => path);
-  const before = await readFile(target, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  });
-  const after = change(before);
-  await mkdir(dirname(target), { recursive: true });
+  const refuse = (action: "read" | "written") => (error: unknown) => {
+    throw fileError(path, action, error);
+  };
+  const after = change(existsSync(target) ? await readFile(target, "utf8").catch(refuse("read")) : "");
+  const { mode } = await stat(target).catch(() => ({ mode: 0o666 }));
   const partial = `${target}.${process.pid}.partial`;
-  const mode = await stat(target).then(
-    (found) => found.mode & 0o777,
-    () => 0o666,
-  );
-  await writeFile(partial, after, { mode });
-  await rename(partial, target);
+  await mkdir(dirname(target), { recursive: true })
+    .then(() => writeFile(partial, after, { mode: mode & 0o777 }))
+    .then(() => rename(partial, target))
+    .catch(refuse("written"));
 }

@@ -1,14 +1,15 @@
 import { once } from "node:events";
 import { operatorOf } from "../../hub/access.ts";
-import type { Hub, HubConfig } from "../../hub/index.ts";
+import type { Environment, Hub, HubConfig, ResolvedConfig } from "../../hub/index.ts";
 import type { Identity } from "../../operation/index.ts";
 import { serveMCPStdio } from "../../serve/mcp/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readConfig, startHub } from "../config-target.ts";
 import { usageError } from "../failures.ts";
 import { redirectOutput } from "../output-stream.ts";
-import { refuseOtherOrigin, splitCommand } from "../source-target.ts";
-import { assertOneTarget, nothingToWorkOn, targetOptions } from "../target.ts";
+import { requestInputs } from "../prompt.ts";
+import { namespaceOf, refuseOtherOrigin, toSourceConfig } from "../source-target.ts";
+import { kindOf, targetOptions } from "../target.ts";
 
 const { hub: _hub, timeout: _timeout, ...sourceOptions } = targetOptions;
 
@@ -31,22 +32,25 @@ export const serve = defineCommand({
   ],
   options,
   run: async (context) => {
-    const { options, environment, stderr, signal } = context;
+    const { options, stderr, signal } = context;
     const restoreOutput = redirectOutput(stderr); // Modules may print.
     const { config, ...place } = await readServed(context);
-    const listen = options.stdio !== true;
-    const served = { ...config, serve: { ...config.serve, ...readPort(context) } };
-    const hub = await startHub(served, { ...place, environment, listen, dev: options.dev === true }, signal);
+    const listen = options.stdio !== true && readPort(context.environment, options.port);
+    const environment = await requestInputs(config, context);
+    const hub = await startHub(config, { ...place, environment, listen, dev: options.dev === true }, signal);
     try {
-      if (options.openapi !== undefined && options["base-url"] === undefined) {
-        hub.registry.use(refuseOtherOrigin(options.openapi), { include: ["api.*"] });
-      }
-      if (listen) {
+      refuseOtherOrigin(hub.registry, options);
+      const interrupted = signal.aborted ? Promise.resolve() : once(signal, "abort");
+      if (listen !== false) {
         await announce(hub, context);
-        if (!signal.aborted) await once(signal, "abort");
+        await interrupted;
       } else {
         restoreOutput(); // The protocol needs it.
-        await serveStdio(hub, config, context);
+        const identity = createOperator(hub, config);
+        const service = await serveMCPStdio(hub.registry, { identity, exposeErrors: options.dev === true });
+        await stderr.write("Serving MCP on stdin and stdout.\n");
+        await Promise.race([service.closed, interrupted]);
+        await service.close();
       }
     } finally {
       await hub.close();
@@ -55,46 +59,26 @@ export const serve = defineCommand({
 });
 
 /** Reads the configuration, or creates one with the source that an option names. */
-async function readServed(context: ServeContext): Promise<{ config: HubConfig; file?: string; folder?: string }> {
-  const { options } = context;
-  const kind = assertOneTarget(options);
-  const baseUrl = options["base-url"];
-  if (kind === "openapi") {
-    return { config: { sources: { api: { openapi: options.openapi!, ...(baseUrl !== undefined && { baseUrl }) } } } };
-  }
-  if (kind === "mcp") return { config: { sources: { mcp: { mcp: { url: options.mcp! } } } } };
-  if (kind === "mcp-command") {
-    const [command, ...args] = splitCommand(options["mcp-command"]!);
-    return { config: { sources: { mcp: { mcp: { command, args } } } } };
-  }
-  const loaded = await readConfig(context);
-  if (loaded === undefined) throw nothingToWorkOn();
-  return loaded;
+async function readServed(context: ServeContext): Promise<{ config: ResolvedConfig; file?: string; folder?: string }> {
+  const kind = kindOf(context.options);
+  if (kind === undefined || kind === "config") return readConfig(context);
+  return { config: { sources: { [namespaceOf(kind)]: toSourceConfig(context.options) } } };
 }
 
-function readPort({ options, environment }: ServeContext): { port?: number } {
-  const given = options.port ?? (environment["PORT"] || undefined);
+/** Returns the port that `--port` or the variable PORT names; an empty object without both. */
+export function readPort(environment: Environment, option?: string): { port?: number } {
+  const given = option ?? (environment["PORT"] || undefined);
   if (given === undefined) return {};
   if (/^\d{1,5}$/.test(given) && Number(given) < 65_536) return { port: Number(given) };
   throw usageError(
-    `The port is invalid. Pass a number from 0 to 65535 as ${options.port === undefined ? "PORT" : "--port"}.`,
+    `The port is invalid. Pass a number from 0 to 65535 as ${option === undefined ? "PORT" : "--port"}.`,
   );
 }
 
 /** Prints the one line that programs may wait for. The fragment of the URL never reaches a server or its logs. */
-async function announce(hub: Hub, { options, stdout }: ServeContext): Promise<void> {
-  const { url, token } = hub;
+async function announce({ url, token, registry }: Hub, { print }: ServeContext): Promise<void> {
   const address = token === undefined ? url : `${url}/#token=${token}`;
-  const ready = { url, ...(token !== undefined && { token }), operations: hub.registry.getAllSpecs().length };
-  await stdout.write(options.json ? `${JSON.stringify(ready)}\n` : `Listening on ${address}\n`);
-}
-
-async function serveStdio(hub: Hub, config: HubConfig, { stderr, signal, options }: ServeContext): Promise<void> {
-  const identity = createOperator(hub, config);
-  const service = await serveMCPStdio(hub.registry, { identity, exposeErrors: options.dev === true });
-  await stderr.write("Serving MCP on stdin and stdout.\n");
-  await Promise.race([service.closed, signal.aborted ? undefined : once(signal, "abort")]);
-  await service.close();
+  await print(`Listening on ${address}\n`, { url, token, operations: registry.getAllSpecs().length });
 }
 
 /** The user who starts the command has all scopes, also those of sources that are not connected yet. */

@@ -50,8 +50,9 @@ async function run(options: Record<string, string | boolean>): Promise<Run> {
   return result;
 }
 
-function writeDocument(required: string[], summary: string): void {
-  const schema = { type: "object", properties: { id: { type: "string" }, name: { type: "string" } }, required };
+function writeDocument(required: string[], summary: string, names = ["id", "name"]): void {
+  const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+  const schema = { type: "object", properties, required };
   const responses = { 200: { description: "", content: { "application/json": { schema } } } };
   const paths = { "/pet": { get: { operationId: "getPet", summary, responses } } };
   const document = {
@@ -106,6 +107,13 @@ test("types are written with a lock, against which later contracts are checked",
     failure:
       'CONTRACTS_CHANGED: The contracts differ from operations.lock.json: 0 breaking changes and 1 harmless change. Run "operations types" to accept them.',
   });
+});
+
+test("another order of properties is not a change", async () => {
+  writeDocument(["id"], "Returns a pet");
+  await run({});
+  writeDocument(["id"], "Returns a pet", ["name", "id"]);
+  expect(await run({ check: true })).toEqual({ stdout: "", stderr: "" });
 });
 
 test("types that were changed by hand, and files that are not lock files, are reported", async () => {

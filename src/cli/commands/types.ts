@@ -1,14 +1,13 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import type { SourceState } from "../../hub/index.ts";
 import { quote, toReason } from "../../internal/text.ts";
-import { CallError, type OperationSpec } from "../../operation/index.ts";
+import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
-import { usageError } from "../failures.ts";
-import { toPrintable, toPrintableLine } from "../output-stream.ts";
-import { type Target, type TargetCallOptions, targetOptions, timeoutOf, withTarget } from "../target.ts";
-import { type ContractChange, compareContracts } from "../types/changes.ts";
-import { parseLock, printLock } from "../types/lock.ts";
+import { fileError, usageError } from "../failures.ts";
+import { type OutputStream, toPrintableLine } from "../output-stream.ts";
+import { describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
+import { type ContractChange, type ContractChanges, compareContracts } from "../types/compare-contracts.ts";
+import { parseLock, printLock } from "../types/contracts.ts";
 import { printTypes } from "../types/print-types.ts";
 
 const defaultFile = "operations.d.ts";
@@ -34,52 +33,57 @@ export const types = defineCommand({
   },
   run: (context) =>
     withTarget(context, async (target) => {
-      const { options, folder, signal, stdout, stderr } = context;
+      const { options, folder, stdout, stderr } = context;
       if (options.check && options.output === "-") throw usageError('The option --check needs a file, not "-".');
-      const limits = { signal, timeout: timeoutOf(context) };
-      const specs = await target.list(undefined, limits);
-      await assertReady(target, specs, limits);
-      if (specs.length === 0)
+      const specs = await target.find({});
+      await assertComplete(target, stderr);
+      if (specs.length === 0) {
         throw usageError(`${quote(target.label)} has no operations, so there are no types to write.`);
+      }
       const printed = printTypes(specs);
       if (options.output === "-") return stdout.write(printed);
       const file = resolve(folder, options.output ?? defaultFile);
       const lock = resolve(dirname(file), lockFile);
-      const changes = await findChanges(lock, specs);
-      const report = options.json ? `${JSON.stringify(toReport(changes ?? []))}\n` : formatChanges(changes ?? []);
+      const [before, after] = [await read(lock), printLock(specs)];
+      if (options.check && before === undefined) {
+        throw usageError(`${quote(lock)} does not exist. Run "operations types" once and keep the file.`);
+      }
+      const changes = findChanges(before ?? after, after, lock);
+      const report = options.json ? `${JSON.stringify(changes)}\n` : formatChanges(changes);
       if (options.check) {
-        if (changes === undefined)
-          throw usageError(`${quote(lock)} does not exist. Run "operations types" once and keep the file.`);
         await stdout.write(report);
         return assertUnchanged(changes, file, printed);
       }
       await write(file, printed);
-      await write(lock, printLock(specs));
-      await stderr.write(
-        `Wrote ${toPrintableLine(basename(file))} and ${lockFile} with ${countOf(specs.length, "operation")}.\n`,
-      );
+      await write(lock, after);
+      const count = countOf(specs, "operation");
+      await stderr.write(`Wrote ${toPrintableLine(basename(file))} and ${lockFile} with ${count}.\n`);
       if (options.json) await stdout.write(report);
       else if (report !== "") await stderr.write(`\n${report}`);
     }),
 });
 
-/** Throws if a source of a hub is not ready: its operations would be missing in the types, and be reported as removed. */
-async function assertReady(target: Target, specs: readonly OperationSpec[], limits: TargetCallOptions): Promise<void> {
-  if (!specs.some(({ namespace, name }) => namespace === "hub" && name === "sources")) return;
-  const { data } = await target.call("hub.sources", {}, limits);
-  const missing = (data as SourceState[]).find(({ status }) => status !== "ready");
-  if (missing === undefined) return;
-  const reason = missing.reason === undefined ? `it is ${missing.status}` : missing.reason.replace(/\.$/, "");
-  const message = `The source ${quote(missing.name)} is not ready: ${reason}. Its operations would be missing in the types.`;
-  throw new CallError("UNAVAILABLE", message);
+/** Throws if operations of a hub would be missing in the types, and be reported as removed. */
+async function assertComplete(target: Target, stderr: OutputStream): Promise<void> {
+  if (target.hasToken === false) {
+    throw new CallError(
+      "ACCESS_DENIED",
+      `No token is set, so most operations would be missing in the types. ${setToken}`,
+    );
+  }
+  const sources = await readSources(target);
+  const [unready] = describeUnready(sources ?? []);
+  if (unready !== undefined) {
+    throw new CallError("UNAVAILABLE", `${unready} Its operations would be missing in the types.`);
+  }
+  if (sources !== undefined) return;
+  await stderr.write(
+    'Without the scope "hub:read", the token cannot read whether all sources are ready. Operations may be missing in the types.\n',
+  );
 }
 
-/** Returns the differences from a lock file; `undefined` if the file does not exist. */
-async function findChanges(lock: string, specs: readonly OperationSpec[]): Promise<ContractChange[] | undefined> {
-  const before = await read(lock);
-  if (before === undefined) return undefined;
-  const after = printLock(specs);
-  if (before === after) return [];
+function findChanges(before: string, after: string, lock: string): ContractChanges {
+  if (before === after) return { breaking: [], harmless: [] };
   try {
     return compareContracts(parseLock(before), parseLock(after));
   } catch (error) {
@@ -88,43 +92,37 @@ async function findChanges(lock: string, specs: readonly OperationSpec[]): Promi
   }
 }
 
-async function assertUnchanged(changes: readonly ContractChange[], file: string, printed: string): Promise<void> {
-  if (changes.length > 0) {
-    const breaking = changes.filter(({ isBreaking }) => isBreaking).length;
-    const counts = `${countOf(breaking, "breaking change")} and ${countOf(changes.length - breaking, "harmless change")}`;
+async function assertUnchanged({ breaking, harmless }: ContractChanges, file: string, printed: string): Promise<void> {
+  if (breaking.length + harmless.length > 0) {
+    const counts = `${countOf(breaking, "breaking change")} and ${countOf(harmless, "harmless change")}`;
     const message = `The contracts differ from ${lockFile}: ${counts}. Run "operations types" to accept them.`;
     throw new CallError("CONTRACTS_CHANGED", message);
   }
   // The types need not be kept, but those that are kept must be the current ones.
   const existing = await read(file);
-  if (existing === undefined || existing === printed) return;
+  if (existing === undefined || sortParts(existing) === sortParts(printed)) return;
   throw new CallError("TYPES_OUTDATED", `${quote(file)} is not up to date. Run "operations types" to write it again.`);
 }
 
-/** Formats changes for a person, the breaking ones first. */
-function formatChanges(changes: readonly ContractChange[]): string {
-  const { breaking, harmless } = toReport(changes);
-  const format = (title: string, list: readonly Change[]) => {
-    if (list.length === 0) return [];
-    return [
-      `${title}\n${list.map(({ operation, message }) => `  ${toPrintableLine(operation)}: ${message}\n`).join("")}`,
-    ];
+/** The parts of a declaration file in an order of their own: properties may be in any order. */
+function sortParts(declarations: string): string {
+  return declarations
+    .split(/[\s;]+/)
+    .sort()
+    .join(" ");
+}
+
+/** Formats changes for a person. */
+function formatChanges({ breaking, harmless }: ContractChanges): string {
+  const format = (title: string, changes: readonly ContractChange[]) => {
+    const lines = changes.map(({ operation, message }) => `  ${toPrintableLine(`${operation}: ${message}`)}\n`);
+    return lines.length === 0 ? [] : [`${title}:\n${lines.join("")}`];
   };
-  return toPrintable([...format("Breaking changes:", breaking), ...format("Harmless changes:", harmless)].join("\n"));
+  return [...format("Breaking changes", breaking), ...format("Harmless changes", harmless)].join("\n");
 }
 
-type Change = Pick<ContractChange, "operation" | "message">;
-
-function toReport(changes: readonly ContractChange[]): { breaking: Change[]; harmless: Change[] } {
-  const select = (isBreaking: boolean) =>
-    changes
-      .filter((change) => change.isBreaking === isBreaking)
-      .map(({ operation, message }) => ({ operation, message }));
-  return { breaking: select(true), harmless: select(false) };
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+function countOf(list: readonly unknown[], noun: string): string {
+  return `${list.length} ${noun}${list.length === 1 ? "" : "s"}`;
 }
 
 async function read(file: string): Promise<string | undefined> {
@@ -132,12 +130,12 @@ async function read(file: string): Promise<string | undefined> {
     return await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw usageError(`The file ${quote(file)} cannot be read: ${toReason(error)}.`);
+    throw fileError(file, "read", error);
   }
 }
 
 async function write(file: string, content: string): Promise<void> {
   await writeFile(file, content).catch((error) => {
-    throw usageError(`The file ${quote(file)} cannot be written: ${toReason(error)}.`);
+    throw fileError(file, "written", error);
   });
 }

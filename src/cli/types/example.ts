@@ -1,97 +1,94 @@
-import { getOwn, isObject, type JSONObject, setOwn } from "../../internal/objects.ts";
-import { Resolver, type SchemaObject } from "../../schema/index.ts";
+import { isObject, type JSONObject, setOwn } from "../../internal/objects.ts";
+import { SchemaReader, source, type TypeSchema } from "./read-schema.ts";
 
 /** Maximum depth of an example, because schemas may be recursive. */
 const maxDepth = 8;
+/** Maximum number of elements of an array. */
+const maxItems = 10;
+/** Maximum length of a string that is lengthened. */
+const maxStringLength = 100;
 
 /** Values of the formats of JSON Schema that do not depend on the time. */
-const formats: Readonly<Record<string, string>> = {
-  "date-time": "2026-01-31T12:00:00Z",
-  date: "2026-01-31",
-  time: "12:00:00Z",
-  duration: "P1D",
-  email: "ada@example.com",
-  hostname: "example.com",
-  ipv4: "127.0.0.1",
-  ipv6: "::1",
-  uri: "https://example.com",
-  uuid: "123e4567-e89b-42d3-a456-426614174000",
-};
+const formats = new Map<unknown, string>([
+  ["date-time", "2026-01-31T12:00:00Z"],
+  ["date", "2026-01-31"],
+  ["time", "12:00:00Z"],
+  ["duration", "P1D"],
+  ["email", "ada@example.com"],
+  ["hostname", "example.com"],
+  ["ipv4", "127.0.0.1"],
+  ["ipv6", "::1"],
+  ["uri", "https://example.com"],
+  ["uuid", "123e4567-e89b-42d3-a456-426614174000"],
+]);
 
 /**
  * Creates an input for a schema, for a person to start from: examples and defaults of the schema where it has some, and
  * otherwise small values of the right type. Optional properties without example are omitted. It may violate a pattern.
  */
 export function createExample(schema: unknown): unknown {
-  const resolver = new Resolver(schema);
-  const create = (part: unknown, name: string, depth: number): unknown => {
-    if (!isObject(part) || depth > maxDepth) return name;
-    const given = givenValue(part);
-    if (given !== undefined) return given;
-    if (typeof part["$ref"] === "string") return create(resolver.resolve(part["$ref"], part), name, depth + 1);
-    const [choice] = [part["anyOf"], part["oneOf"]].find(Array.isArray) ?? [];
-    const parts = [...(Array.isArray(part["allOf"]) ? part["allOf"] : []), ...(choice === undefined ? [] : [choice])];
-    const own = createOfType(part, name, depth);
-    if (parts.length === 0) return own ?? name;
-    const values = parts.map((each) => create(each, name, depth + 1));
-    return isObject(own ?? {}) && values.every(isObject) ? Object.assign({}, own, ...values) : (own ?? values[0]);
-  };
-  const createOfType = (part: SchemaObject, name: string, depth: number): unknown => {
-    const type = Array.isArray(part["type"]) ? part["type"].find((each) => each !== "null") : part["type"];
-    switch (type ?? (isObject(part["properties"]) ? "object" : undefined)) {
-      case "object":
-        return createObject(part, depth);
-      case "array":
-        return createArray(part, name, depth);
-      case "string":
-        return fitLength(formats[String(part["format"])] ?? name, part);
-      case "integer":
-      case "number":
-        return createNumber(part);
-      case "boolean":
-        return true;
-      case "null":
-        return null;
-      default:
-        return undefined;
-    }
-  };
-  const createObject = (part: SchemaObject, depth: number): JSONObject => {
-    const properties = isObject(part["properties"]) ? part["properties"] : {};
-    const required = Array.isArray(part["required"]) ? part["required"].map(String) : [];
-    const value: JSONObject = {};
-    for (const name of [...required, ...Object.keys(properties).filter((name) => !required.includes(name))]) {
-      const property = getOwn(properties, name);
-      const isShown = required.includes(name) || (depth < 2 && hasExample(property));
-      if (isShown) setOwn(value, name, create(property, name, depth + 1));
-    }
-    return value;
-  };
-  const createArray = (part: SchemaObject, name: string, depth: number): unknown[] => {
-    const first = Array.isArray(part["prefixItems"]) ? part["prefixItems"] : [];
-    const count = Math.min(Math.max(Number(part["minItems"] ?? 1), first.length), 10);
-    return Array.from({ length: count }, (_, index) => create(first[index] ?? part["items"], name, depth + 1));
-  };
-  return create(schema, "value", 0);
+  return create(new SchemaReader(schema, "", "").read(schema), "value", 0);
 }
 
-function givenValue(schema: SchemaObject): unknown {
-  const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [schema["example"]];
-  const [choice] = Array.isArray(schema["enum"]) ? schema["enum"] : [];
-  return [schema["const"], example, schema["default"], choice].find((value) => value !== undefined);
+/** @param name - the property that the value is for, which is also the value of a string */
+function create(type: TypeSchema, name: string, depth: number): unknown {
+  const given = examplesOf(type)[0] ?? type[source]?.["default"] ?? type.enum?.[0];
+  if (given !== undefined) return given;
+  if (depth > maxDepth) return name;
+  const next = (part: TypeSchema) => create(part, name, depth + 1);
+  const { $ref, anyOf, oneOf, allOf } = type;
+  const choice = (anyOf ?? oneOf)?.find((part) => part.enum?.[0] !== null);
+  if ($ref !== undefined) return next($ref.schema);
+  if (choice !== undefined) return next(choice);
+  if (allOf !== undefined) {
+    const values = allOf.map(next);
+    const objects = values.filter(isObject);
+    return objects.length > 0 ? Object.assign({}, ...objects) : values[0];
+  }
+  switch (type.type) {
+    case "object":
+      return createObject(type, depth);
+    case "array":
+      return createArray(type, name, depth);
+    case "string":
+      return createString(type, name);
+    case "integer":
+    case "number":
+      return createNumber(type);
+    case "boolean":
+      return true;
+    default:
+      return name;
+  }
 }
 
-function hasExample(schema: unknown): boolean {
-  return isObject(schema) && (schema["example"] !== undefined || Array.isArray(schema["examples"]));
+function createObject({ properties = {}, required = [] }: TypeSchema, depth: number): JSONObject {
+  const value: JSONObject = {};
+  for (const [name, type] of Object.entries(properties)) {
+    const isShown = required.includes(name) || (depth < 2 && examplesOf(type).length > 0);
+    if (isShown) setOwn(value, name, create(type, name, depth + 1));
+  }
+  return value;
 }
 
-function fitLength(value: string, { minLength, maxLength }: SchemaObject): string {
-  return value.padEnd(Number(minLength ?? 0), "x").slice(0, Number(maxLength ?? value.length + Number(minLength ?? 0)));
+function createArray({ prefixItems = [], items = {}, minItems }: TypeSchema, name: string, depth: number): unknown[] {
+  const length = Math.min(Math.max(Number(minItems ?? 1), prefixItems.length), maxItems);
+  return Array.from({ length }, (_, index) => create(prefixItems[index] ?? items, name, depth + 1));
 }
 
-function createNumber({ minimum, exclusiveMinimum, maximum, multipleOf }: SchemaObject): number {
+function createString({ format, minLength = 0, maxLength }: TypeSchema, name: string): string {
+  const value = (formats.get(format) ?? name).padEnd(Math.min(Number(minLength), maxStringLength), "x");
+  return value.slice(0, Number(maxLength ?? value.length));
+}
+
+function createNumber({ minimum, exclusiveMinimum, maximum, multipleOf }: TypeSchema): number {
   const lowest = typeof exclusiveMinimum === "number" ? exclusiveMinimum + 1 : Number(minimum ?? 1);
   const step = typeof multipleOf === "number" && multipleOf > 0 ? multipleOf : undefined;
   const value = step === undefined ? lowest : Math.ceil(lowest / step) * step;
   return typeof maximum === "number" && value > maximum ? maximum : value;
+}
+
+function examplesOf({ [source]: schema = {} }: TypeSchema): unknown[] {
+  const { examples, example } = schema;
+  return Array.isArray(examples) ? examples : example === undefined ? [] : [example];
 }

@@ -1,149 +1,230 @@
-import { getOwn, isObject } from "../../internal/objects.ts";
-import { dialectOf, ignoresRefSiblings, Resolver, type SchemaObject } from "../../schema/index.ts";
+import { isObject, setOwn } from "../../internal/objects.ts";
 import {
-  type Constraints,
-  type Definition,
-  intersectionOf,
-  neverType,
-  type ObjectNode,
-  type PrimitiveName,
-  type Property,
-  type TypeNode,
-  unionOf,
-  unknownType,
-} from "./type-node.ts";
+  assertions,
+  copySubschemas,
+  dialectOf,
+  ignoresRefSiblings,
+  Resolver,
+  type SchemaObject,
+} from "../../schema/index.ts";
+import { hasType } from "../input-schema.ts";
 
-const objectKeywords =
-  "properties required additionalProperties patternProperties propertyNames minProperties maxProperties " +
-  "unevaluatedProperties dependentRequired dependentSchemas";
-const arrayKeywords =
-  "items prefixItems additionalItems unevaluatedItems contains minItems maxItems uniqueItems minContains maxContains";
-
-const keywordsOf = { object: objectKeywords.split(" "), array: arrayKeywords.split(" ") };
-
-/** The keywords that are compared between versions of a contract, by the type that they apply to. */
-const constraintsOf: Record<string, readonly string[]> = {
-  string: ["minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"],
-  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
-  array: ["minItems", "maxItems", "uniqueItems"],
-  object: ["minProperties", "maxProperties"],
-};
-
-const primitives: Readonly<Record<string, PrimitiveName>> = {
-  string: "string",
-  number: "number",
-  integer: "number",
-  boolean: "boolean",
-  null: "null",
-  bigint: "bigint", // the last three are types of TypeBox, which have no JSON
-  undefined: "undefined",
-  void: "undefined",
-};
+/** Key of the schema that a type was read from, for its documentation and examples. `JSON.stringify` ignores it. */
+export const source: unique symbol = Symbol("source");
 
 /**
- * Reads the schemas of one document as types. Where TypeScript cannot express a schema (`not`, `if`, dynamic references),
- * the type has more values than the schema accepts. A schema with `properties` or `items` and without `type` describes
- * objects or arrays.
+ * A JSON Schema in a form that can be printed as TypeScript, compared and written to the lock file. It has exactly one of
+ * `$ref`, `enum`, `anyOf`, `oneOf`, `allOf` and `type`, and keywords that apply to that type. All other assertions are in
+ * a part of their own, without any of these: TypeScript cannot express them. `{}` accepts every value, and `enum: []` none.
+ */
+export interface TypeSchema {
+  [source]?: SchemaObject;
+  $ref?: Definition;
+  enum?: readonly unknown[];
+  anyOf?: readonly TypeSchema[];
+  oneOf?: readonly TypeSchema[];
+  allOf?: readonly TypeSchema[];
+  type?: string;
+  /** Contains every property that is required. */
+  properties?: Readonly<Record<string, TypeSchema>>;
+  required?: readonly string[];
+  /** The type of properties that are not listed. Without it they are allowed, and are not part of the type. */
+  additionalProperties?: TypeSchema;
+  patternProperties?: Readonly<Record<string, TypeSchema>>;
+  prefixItems?: readonly TypeSchema[];
+  items?: TypeSchema;
+  readonly [keyword: string]: unknown;
+}
+
+/** A named type. Equal ones of several documents get the same name. */
+export class Definition {
+  /** The name in its document; later the identifier that is printed. */
+  name: string;
+  /** Set after the definition was created, because it may refer to itself. */
+  schema: TypeSchema = {};
+  readonly #namespace: string;
+
+  constructor(namespace: string, name: string) {
+    this.#namespace = namespace;
+    this.name = name;
+  }
+
+  /** Key in the definitions of a lock file. */
+  get key(): string {
+    return `${this.#namespace}.${this.name}`;
+  }
+
+  /** Returns the reference to this definition in a lock file. */
+  toJSON(): string {
+    return `#/$defs/${encodeURIComponent(this.key)}`;
+  }
+}
+
+/** The constraints of each type that are compared between versions. */
+export const constraintsOf: ReadonlyMap<string | undefined, readonly string[]> = new Map([
+  ["string", ["minLength", "maxLength", "pattern", "format"]],
+  ["number", ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
+  ["integer", ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
+  ["array", ["minItems", "maxItems", "uniqueItems"]],
+  ["object", ["minProperties", "maxProperties"]],
+]);
+
+/** The other keywords of types. A schema that has one of them, and no `type`, has that type. */
+const keywordsOf: ReadonlyMap<string, readonly string[]> = new Map([
+  ["object", ["properties", "required", "additionalProperties", "patternProperties"]],
+  ["array", ["items", "prefixItems", "additionalItems"]],
+]);
+
+const typeKeywords = new Set([...constraintsOf.values(), ...keywordsOf.values()].flat());
+const combiningKeywords = new Set(["$ref", "allOf", "anyOf", "oneOf", "const", "enum", "type"]);
+
+/**
+ * Reads the schemas of one document as types. A schema with `properties` or `items` and without `type` describes objects
+ * or arrays.
  */
 export class SchemaReader {
-  readonly #resolver: Resolver;
+  readonly #document: unknown;
+  readonly #namespace: string;
   readonly #name: string;
-  readonly #definitions = new Map<object, Definition>();
+  readonly #resolver: Resolver;
   readonly #ignoresSiblings: boolean;
+  readonly #definitions = new Map<object, Definition>();
 
   /** @param name - the name of the document, for references to its root */
-  constructor(document: unknown, name: string) {
-    this.#resolver = new Resolver(document);
+  constructor(document: unknown, namespace: string, name: string) {
+    this.#document = document;
+    this.#namespace = namespace;
     this.#name = name;
+    this.#resolver = new Resolver(document);
     this.#ignoresSiblings = ignoresRefSiblings(dialectOf(document));
   }
 
-  /** Reads one schema of the document. */
-  read(schema: unknown): TypeNode {
-    if (!isObject(schema)) return schema === false ? neverType : unknownType;
-    const { $ref } = schema;
-    if (typeof $ref === "string") {
-      const target = this.#follow($ref, schema);
-      return this.#ignoresSiblings ? target : intersectionOf([target, this.#withoutReference(schema)]);
-    }
-    return this.#withoutReference(schema);
+  /** The definitions that were read, in the order of their first references. */
+  get definitions(): Definition[] {
+    return [...this.#definitions.values()];
   }
 
-  #follow(reference: string, holder: SchemaObject): TypeNode {
+  /** Reads one schema of the document. */
+  read(schema: unknown): TypeSchema {
+    if (!isObject(schema)) return schema === false ? { enum: [] } : {};
+    const { $ref } = schema;
+    const reference = typeof $ref === "string" ? this.#follow($ref, schema) : {};
+    const parts = typeof $ref === "string" && this.#ignoresSiblings ? [] : this.#partsOf(schema, reference);
+    return { ...combine("allOf", [reference, ...parts]), [source]: schema };
+  }
+
+  #follow(reference: string, holder: SchemaObject): TypeSchema {
     const target = this.#resolver.resolve(reference, holder);
-    if (!isObject(target)) return target === false ? neverType : unknownType;
+    if (!isObject(target)) return this.read(target);
     let definition = this.#definitions.get(target);
     if (definition === undefined) {
-      const token = decode(reference.slice(Math.max(reference.lastIndexOf("/"), reference.lastIndexOf("#")) + 1));
-      definition = { name: token || this.#name, type: unknownType, docs: docsOf(target) };
+      const [uri = "", fragment = ""] = reference.split("#");
+      const name = decodeURIComponent(fragment).split("/").at(-1) || uri.split("/").at(-1) || this.#name;
+      definition = new Definition(this.#namespace, name);
       this.#definitions.set(target, definition);
-      definition.type = this.read(target);
-      if (isUnguarded(definition.type, definition)) definition.type = unknownType;
+      const schema = this.read(target);
+      definition.schema = isUnguarded(schema, definition) ? { [source]: target } : schema;
     }
-    return { kind: "reference", to: definition };
+    return { $ref: definition };
   }
 
-  #withoutReference(schema: SchemaObject): TypeNode {
-    const parts = [this.#ownType(schema)];
-    for (const part of list(schema["allOf"])) parts.push(this.read(part));
-    for (const keyword of ["anyOf", "oneOf"]) {
-      if (Array.isArray(schema[keyword])) parts.push(unionOf(schema[keyword].map((part) => this.read(part))));
-    }
-    // A branch of `type: object` adds nothing to a type that describes an object already.
-    const described = parts.slice(1).some((part) => part.kind !== "primitive");
-    if (described && isAnyObject(parts[0]!)) parts.shift();
-    return intersectionOf(parts);
-  }
-
-  /** Reads the keywords that do not combine schemas. */
-  #ownType(schema: SchemaObject): TypeNode {
+  /** Reads the keywords beside a reference as types that all hold. */
+  #partsOf(schema: SchemaObject, reference: TypeSchema): TypeSchema[] {
+    const isAssertion = (keyword: string) => assertions.has(keyword) && schema[keyword] !== null;
+    const keywords = copySubschemas(schema, (part) => this.read(part), isAssertion);
     const types = typesOf(schema);
-    if (Object.hasOwn(schema, "const")) return literalOf([schema["const"]], types);
-    if (Array.isArray(schema["enum"])) return literalOf(schema["enum"], types);
-    if (types === undefined) return unknownType;
-    return unionOf(types.map((type) => this.#typeOf(type, schema)));
+    const constant = Object.hasOwn(schema, "const") ? [schema["const"]] : undefined;
+    const values = [constant, schema["enum"]].filter(Array.isArray).map((list): TypeSchema => {
+      return { enum: list.filter((value) => types === undefined || types.some((type) => hasType(value, type))) };
+    });
+    const typed = values.length === 0 && types?.map((type) => toType(type, keywords));
+    const combined = (["allOf", "anyOf", "oneOf"] as const).map((keyword) => {
+      return Array.isArray(keywords[keyword]) ? combine(keyword, keywords[keyword]) : {};
+    });
+    const others = Object.entries(keywords).filter(([keyword]) => {
+      if (combiningKeywords.has(keyword) || keyword.startsWith("unevaluated")) return false;
+      return !typed || !typeKeywords.has(keyword) || (keyword === "required" && "patternProperties" in keywords);
+    });
+    // These two depend on all other keywords.
+    const isDependent = "unevaluatedProperties" in keywords || "unevaluatedItems" in keywords;
+    const isDynamic = "$dynamicRef" in keywords || "$recursiveRef" in keywords;
+    return [
+      ...values,
+      ...(typed ? [combine("anyOf", typed)] : []),
+      ...combined,
+      // TypeScript cannot express the rest. Comparisons only find out whether it changed.
+      Object.fromEntries(others),
+      isDependent ? { not: { not: { ...keywords, ...reference } } } : {},
+      isDynamic ? { $defs: this.#document } : {},
+    ];
   }
+}
 
-  #typeOf(type: string, schema: SchemaObject): TypeNode {
-    if (type === "object") return this.#objectOf(schema);
-    if (type === "array") return this.#arrayOf(schema);
-    const name = Object.hasOwn(primitives, type) ? primitives[type]! : "unknown";
-    const constraints = pickConstraints(schema, name, type === "integer" ? { integer: true } : undefined);
-    return { kind: "primitive", name, constraints };
+/** Returns the type that a schema describes for the values of one type of JSON Schema. */
+function toType(name: string, keywords: SchemaObject): TypeSchema {
+  if (name === "null") return { enum: [null] };
+  const type: SchemaObject = { type: name === "void" ? "undefined" : name };
+  for (const keyword of [...(keywordsOf.get(name) ?? []), ...(constraintsOf.get(name) ?? [])]) {
+    const value = keywords[keyword];
+    const isNeutral = value === undefined || value === false || (value === 0 && /^min[A-Z]/.test(keyword));
+    if (!isNeutral) type[keyword] = value;
   }
+  return name === "object" ? toObject(type) : name === "array" ? toArray(type) : type;
+}
 
-  #arrayOf(schema: SchemaObject): TypeNode {
-    const isOldTuple = Array.isArray(schema["items"]);
-    const items = list(isOldTuple ? schema["items"] : schema["prefixItems"]).map((item) => this.read(item));
-    const others = isOldTuple ? schema["additionalItems"] : schema["items"];
-    const min = typeof schema["minItems"] === "number" ? schema["minItems"] : 0;
-    const max = typeof schema["maxItems"] === "number" ? schema["maxItems"] : Number.POSITIVE_INFINITY;
-    const isFull = others === false || schema["unevaluatedItems"] === false || max <= items.length;
-    const rest = isFull && items.length > 0 ? undefined : this.read(others);
-    const constraints = pickConstraints(schema, "array");
-    return { kind: "array", items, required: Math.min(min, items.length), rest, constraints };
+function toObject({ properties, required, ...others }: TypeSchema): TypeSchema {
+  const { patternProperties, additionalProperties } = others;
+  const listed = { ...properties };
+  const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []);
+  for (const name of names) {
+    if (Object.hasOwn(listed, name)) continue;
+    if (patternProperties === undefined) setOwn(listed, name, additionalProperties ?? {});
+    else names.delete(name); // Its type may depend on a pattern.
   }
+  const isListed = Object.keys(listed).length > 0;
+  const isMap = (!isListed && properties === undefined) || patternProperties !== undefined;
+  return {
+    type: "object",
+    ...(isListed && { properties: listed }),
+    ...(names.size > 0 && { required: [...names] }),
+    ...(isMap && { additionalProperties: {} }),
+    ...others,
+  };
+}
 
-  #objectOf(schema: SchemaObject): ObjectNode {
-    const { additionalProperties, unevaluatedProperties, patternProperties } = schema;
-    const declared = isObject(schema["properties"]) ? schema["properties"] : {};
-    const required = new Set(list(schema["required"]).filter((name) => typeof name === "string"));
-    const properties: Property[] = Object.keys(declared).map((name) => ({
-      name,
-      type: this.read(declared[name]),
-      isOptional: !required.has(name),
-      docs: docsOf(declared[name]),
-    }));
-    for (const name of required) {
-      if (!Object.hasOwn(declared, name)) properties.push({ name, type: unknownType, isOptional: false });
-    }
-    const isClosed = additionalProperties === false || unevaluatedProperties === false;
-    const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
-    const others = [...patterns, ...(isClosed ? [] : [additionalProperties])];
-    const hasRest = patterns.length > 0 || additionalProperties !== undefined || properties.length === 0;
-    const rest = hasRest && others.length > 0 ? unionOf(others.map((other) => this.read(other))) : undefined;
-    return { kind: "object", properties, rest, isClosed, constraints: pickConstraints(schema, "object") };
-  }
+/** Tuples of draft 7 have a list of `items`. */
+function toArray({ prefixItems, additionalItems, ...type }: TypeSchema): TypeSchema {
+  const [elements, others] = Array.isArray(type.items) ? [type.items, additionalItems] : [prefixItems, type.items];
+  if (!Array.isArray(elements)) return type;
+  const isFull = typeof type["maxItems"] === "number" && type["maxItems"] <= elements.length;
+  return { ...type, prefixItems: elements, items: isFull ? { enum: [] } : ((others ?? {}) as TypeSchema) };
+}
+
+/**
+ * Combines types, without those that have no effect. Returns the type itself if there is only one.
+ * @param keyword - `oneOf` excludes the values of several types, so equal ones stay
+ */
+export function combine(keyword: "allOf" | "anyOf" | "oneOf", parts: readonly TypeSchema[]): TypeSchema {
+  const isNeutral = keyword === "allOf" ? isUnknown : isNever;
+  const absorbing = keyword === "allOf" ? parts.find(isNever) : keyword === "anyOf" ? parts.find(isUnknown) : undefined;
+  if (absorbing !== undefined) return absorbing;
+  const members = parts
+    .flatMap((part) => (keyword !== "oneOf" && part[keyword]) || [part])
+    .filter((part) => !isNeutral(part));
+  const isSet = keyword === "oneOf" || members.length < 2;
+  const distinct = isSet ? members : [...new Map(members.map((part) => [JSON.stringify(part), part])).values()];
+  if (distinct.length === 0) return keyword === "allOf" ? {} : { enum: [] };
+  return distinct.length === 1 ? distinct[0]! : { [keyword]: distinct };
+}
+
+/** Returns whether a type accepts every value. */
+export function isUnknown(schema: TypeSchema): boolean {
+  return Object.keys(schema).length === 0;
+}
+
+/** Returns whether a type accepts no value. */
+export function isNever(schema: TypeSchema): boolean {
+  return schema.enum?.length === 0;
 }
 
 /** Returns the types that a schema names, or those that its keywords apply to. */
@@ -151,73 +232,16 @@ function typesOf(schema: SchemaObject): string[] | undefined {
   const { type } = schema;
   if (typeof type === "string") return schema["nullable"] === true ? [type, "null"] : [type];
   if (Array.isArray(type)) return [...new Set(type.filter((each) => typeof each === "string"))];
-  const implied = (["object", "array"] as const).filter((each) =>
-    keywordsOf[each].some((keyword) => Object.hasOwn(schema, keyword)),
+  const implied = [...keywordsOf.keys()].filter((name) =>
+    [...keywordsOf.get(name)!, ...constraintsOf.get(name)!].some((keyword) => Object.hasOwn(schema, keyword)),
   );
   return implied.length > 0 ? implied : undefined;
 }
 
-function literalOf(values: readonly unknown[], types: readonly string[] | undefined): TypeNode {
-  const allowed = types === undefined ? values : values.filter((value) => types.some((type) => hasType(value, type)));
-  return unionOf(allowed.map((value) => ({ kind: "literal", value })));
-}
-
-function hasType(value: unknown, type: string): boolean {
-  if (value === null) return type === "null";
-  if (Array.isArray(value)) return type === "array";
-  return typeof value === (type === "integer" ? "number" : type);
-}
-
-function pickConstraints(schema: SchemaObject, type: string, more?: Constraints): Constraints | undefined {
-  const picked: Record<string, unknown> = { ...more };
-  for (const keyword of constraintsOf[type] ?? []) {
-    const value = getOwn(schema, keyword);
-    if (value !== undefined && value !== false) picked[keyword] = value;
-  }
-  return Object.keys(picked).length > 0 ? picked : undefined;
-}
-
-function isAnyObject(type: TypeNode): boolean {
-  return type.kind === "object" && type.properties.length === 0 && !type.isClosed && type.constraints === undefined;
-}
-
 /** Returns whether a type refers to a definition outside of objects and arrays, which TypeScript cannot resolve. */
-function isUnguarded(type: TypeNode, definition: Definition, seen = new Set<Definition>()): boolean {
-  if (type.kind === "union" || type.kind === "intersection") {
-    return type.parts.some((part) => isUnguarded(part, definition, seen));
-  }
-  if (type.kind !== "reference") return false;
-  if (type.to === definition) return true;
-  if (seen.has(type.to)) return false;
-  return isUnguarded(type.to.type, definition, seen.add(type.to));
-}
-
-/** Returns the text of the doc comment of a schema. */
-export function docsOf(schema: unknown): string | undefined {
-  if (!isObject(schema)) return undefined;
-  const { title, description, deprecated } = schema;
-  const lines: string[] = [];
-  const text = typeof description === "string" && description.trim() !== "" ? description : title;
-  if (typeof text === "string" && text.trim() !== "") lines.push(escapeTags(text.trim()));
-  if (deprecated === true) lines.push("@deprecated");
-  const value = Object.hasOwn(schema, "default") ? JSON.stringify(schema["default"]) : undefined;
-  if (value !== undefined && value.length <= 80) lines.push(`@default ${escapeTags(value)}`);
-  return lines.length > 0 ? lines.join("\n") : undefined;
-}
-
-/** Escapes `@`, so that a description cannot contain tags such as `@deprecated`. */
-export function escapeTags(text: string): string {
-  return text.replaceAll(/(^|[\s{])@(?=\S)/g, "$1\\@");
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function decode(token: string): string {
-  try {
-    return decodeURIComponent(token);
-  } catch {
-    return token;
-  }
+function isUnguarded(schema: TypeSchema, definition: Definition, seen = new Set<Definition>()): boolean {
+  const { $ref, anyOf = [], oneOf = [], allOf = [] } = schema;
+  if ($ref === definition) return true;
+  if ($ref === undefined) return [...anyOf, ...oneOf, ...allOf].some((part) => isUnguarded(part, definition, seen));
+  return !seen.has($ref) && isUnguarded($ref.schema, definition, seen.add($ref));
 }

@@ -42,7 +42,8 @@ export class Program implements Disposable {
 
   /** Returns the lines that the compiler reports for the files of the program. */
   compile(): Promise<string[]> {
-    const args = [compiler, "-p", this.folder, "--pretty", "false"];
+    // One checker, because more of them would repeat work while other tests need the cores.
+    const args = [compiler, "-p", this.folder, "--checkers", "1", "--pretty", "false"];
     return new Promise((resolve) => {
       execFile(process.execPath, args, { cwd: this.folder, maxBuffer: 1e8 }, (_error, stdout) => {
         resolve(stdout.split("\n").filter((line) => line !== "" && !line.startsWith("../")));
@@ -61,6 +62,9 @@ export interface Sample {
   values: readonly unknown[];
 }
 
+/** Values that do not fit into one line. */
+const longEnum = Array.from({ length: 15 }, (_, index) => `value ${index}`);
+
 const leaves: fc.Arbitrary<Sample> = fc.oneof(
   fc.record({ schema: fc.constant({ type: "string" }), values: fc.array(fc.string(), { minLength: 1, maxLength: 2 }) }),
   fc.record({
@@ -70,6 +74,7 @@ const leaves: fc.Arbitrary<Sample> = fc.oneof(
   fc.constant({ schema: { type: ["boolean", "null"] }, values: [true, null] }),
   fc.constant({ schema: { type: "string", nullable: true, minLength: 1 }, values: ["a", null] }),
   fc.constant({ schema: {}, values: [1, "a", [null], { a: {} }] }),
+  fc.constant({ schema: { enum: longEnum }, values: longEnum.slice(0, 2) }),
   fc
     .uniqueArray(fc.oneof(fc.string(), fc.integer(), fc.constantFrom(null, true, false)), {
       minLength: 1,

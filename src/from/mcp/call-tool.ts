@@ -6,7 +6,7 @@ import { isInvalidParams, notJSON, toCallError, toolNotFound } from "./call-erro
 import type { MCPProgress, MCPRequestOptions, MCPTool, MCPToolResult } from "./connection/index.ts";
 import { type ResultRules, toMCPEnvelope } from "./result.ts";
 import type { ToolHost } from "./tool-operation.ts";
-import { restoreEnvelope, toArguments } from "./trusted-server.ts";
+import { restoreEnvelope, restoreRefusal, toArguments } from "./trusted-server.ts";
 
 const log = logger("from", "mcp");
 
@@ -35,9 +35,12 @@ export function createTrustedHandler(
   inputSchema: unknown,
 ): OperationHandler {
   const call = createCaller(tool, host, operationId);
-  return markToolHandler(async (input: unknown, context: OperationContext) =>
-    restoreEnvelope(await call(toArguments(input, inputSchema), context), operationId),
-  );
+  return markToolHandler(async (input: unknown, context: OperationContext) => {
+    const result = await call(toArguments(input, inputSchema), context).catch((error) => {
+      throw restoreRefusal(error);
+    });
+    return restoreEnvelope(result, operationId);
+  });
 }
 
 type CallTool = (given: JSONObject, context: OperationContext) => Promise<MCPToolResult>;

@@ -170,7 +170,7 @@ describe("a pinned server", () => {
     );
     const after = (await wrapper.hashes())["fake.echo"];
     expect(wrapper.held).toEqual([{ operationId: "fake.echo", before, after }]);
-    expect(wrapper.report.skipped).toEqual([{ where: 'tool "echo"', reason: "it differs from the approved version." }]);
+    expect(wrapper.report.skipped).toEqual([{ where: 'tool "echo"', reason: "It differs from the approved version." }]);
 
     const approved = nextChange(wrapper);
     wrapper.approve("fake.echo");
@@ -262,7 +262,7 @@ describe("resources and prompts", () => {
       "query list_prompts",
       "query get_prompt",
     ]);
-    expect(report.skipped).toEqual([{ where: 'operation "read_resource"', reason: "a tool has the same name." }]);
+    expect(report.skipped).toEqual([{ where: 'operation "read_resource"', reason: "A tool has the same name." }]);
   });
 
   async function call(name: string, input: unknown, respond: (method: string, params?: object) => unknown) {

@@ -2,7 +2,7 @@ import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { inspectNames, setInspection } from "../../internal/lookup.ts";
-import { CallError, formatOperationId, type IOperationDefinition } from "../../operation/index.ts";
+import { CallError, formatOperationId, type IOperationDefinition, toNamespace } from "../../operation/index.ts";
 import { type HeldOperation, Pins } from "../pins.ts";
 import { ReportBuilder } from "../report.ts";
 import {
@@ -21,14 +21,6 @@ import { type ListedTool, readTools } from "./tool-list.ts";
 import type { MCPOperation, ToolHost } from "./tool-operation.ts";
 
 const log = logger("from", "mcp");
-
-const maxNamespaceLength = 64;
-
-/** Converts a server's name into a namespace: 1 to 64 characters without dots and control characters. */
-export function toNamespace(server: string): string {
-  const allowed = Array.from(server.replace(/[.\p{Cc}\p{Cs}]/gu, "_"));
-  return allowed.length === 0 ? "mcp" : allowed.slice(0, maxNamespaceLength).join("");
-}
 
 /**
  * Connects to a server and reads its tools. Rejects with a `CallError` on failure, or when the signal fires first. No
@@ -240,13 +232,13 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     for (const [id, listed] of this.#listedById()) {
       const operation = this.#pins.offer(id, listed);
       if (operation !== listed.operation) {
-        report.skipped(`tool "${listed.operation.name}"`, "it differs from the approved version.");
+        report.skipped(`tool "${listed.operation.name}"`, "It differs from the approved version.");
       }
       if (operation !== undefined) offered.set(id, operation);
     }
     for (const operation of this.#serverOperations) {
       const id = formatOperationId(this.namespace, operation.name);
-      if (offered.has(id)) report.skipped(`operation "${operation.name}"`, "a tool has the same name.");
+      if (offered.has(id)) report.skipped(`operation "${operation.name}"`, "A tool has the same name.");
       else offered.set(id, operation);
     }
     for (const id of offered.keys()) report.imported(id);

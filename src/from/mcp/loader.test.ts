@@ -173,7 +173,7 @@ describe("registerAll", () => {
     expect((await registry.execute("a.three", {})).data).toEqual([{ type: "text", text: "three" }]);
   });
 
-  test("lets a closing registry close the servers", async () => {
+  test("a closing registry closes the servers", async () => {
     const registry = new OperationRegistry();
     const { config, running } = server(["one"]);
     await loader.load({ a: config });

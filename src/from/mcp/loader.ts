@@ -1,9 +1,9 @@
 import { logger } from "../../internal/log.ts";
 import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { isObject } from "../../internal/objects.ts";
-import { CallError, mapError } from "../../operation/index.ts";
+import { CallError, mapError, toNamespace } from "../../operation/index.ts";
 import type { OperationSource } from "../source.ts";
-import { createMCPClient, type MCPClientWrapper, toNamespace } from "./client.ts";
+import { createMCPClient, type MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
 import type { MCPServerState } from "./connection/index.ts";
 import type { MCPOperation } from "./tool-operation.ts";

@@ -26,6 +26,11 @@ export interface MCPSourceConfig extends MCPClientConfig {
  * await registry.follow(mcpSource({ name: "docs", url: "https://docs.example.com/mcp" }));
  */
 export function mcpSource(config: MCPSourceConfig): MCPSource {
+  if (typeof config?.name !== "string" || config.name === "") {
+    const example = 'mcpSource({ name: "files", command: "npx", args: […] })';
+    const message = `mcpSource() needs the name of the server, such as ${example}.`;
+    throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+  }
   return new MCPSource(config);
 }
 

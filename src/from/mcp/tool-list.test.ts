@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toNamespace } from "./client.ts";
+import { toNamespace } from "../../operation/index.ts";
 import { createToolFilter } from "./tool-list.ts";
 
 test.each([

@@ -36,11 +36,11 @@ export async function readTools(
   for (const [index, tool] of tools.entries()) {
     const { name } = tool;
     if (typeof name !== "string") {
-      report.skipped(`tool ${index}`, "it has no name.");
+      report.skipped(`tool ${index}`, "It has no name.");
     } else if (!isIncluded(name)) {
-      report.skipped(describe(name), "the configuration excludes it.", { requested: true });
+      report.skipped(describe(name), "The configuration excludes it.", { requested: true });
     } else if (listed.has(name)) {
-      report.skipped(describe(name), "an earlier tool has the same name.");
+      report.skipped(describe(name), "An earlier tool has the same name.");
     } else {
       const read = await tryRead(name, tool, host, before.get(name), report);
       if (read !== undefined) listed.set(name, read);
@@ -78,12 +78,12 @@ async function readTool(tool: MCPTool, host: ToolHost, before: ListedTool | unde
   if (typeof refusal === "string") throw new Error(refusal);
   const { server, protocol } = host.connection.state;
   const text = tryCanonical({ tool, server, protocol });
-  if (text === undefined) throw new Error("it is nested too deeply, or has a cycle.");
+  if (text === undefined) throw new Error("It is nested too deeply, or has a cycle.");
   if (text === before?.text) return before;
-  if (text.length > maxToolLength) throw new Error(`its JSON is longer than ${maxToolLength} characters.`);
+  if (text.length > maxToolLength) throw new Error(`Its JSON is longer than ${maxToolLength} characters.`);
   const { execution } = tool;
   if (isObject(execution) && execution["taskSupport"] === "required") {
-    throw new Error("it can only be called as a task, which is not supported.");
+    throw new Error("It can only be called as a task, which is not supported.");
   }
   const problem = hasHeaders(host) ? headerProblem(tool["inputSchema"]) : undefined;
   if (problem !== undefined) throw new Error(problem);

@@ -63,7 +63,10 @@ describe("a tool", () => {
       imported: ["fake.bare", "fake.echo"],
       skipped: [],
       warnings: [
-        { where: 'tool "bare"', reason: 'its input schema has no type, which MCP requires; "object" was added.' },
+        {
+          where: 'tool "bare"',
+          reason: 'Its input schema has no type, which MCP requires. The type "object" was added.',
+        },
       ],
     });
     expect(compileSchema(operation.inputSchema).check({ a: 1 })).toBe(true);
@@ -128,15 +131,15 @@ describe("a tool that cannot be used is skipped, and the others are imported", (
   for (let level = 0; level < 100; level++) deep = { type: "object", properties: { deeper: deep } };
 
   test.each([
-    ["no input schema", mcpTool({ inputSchema: null }), "it has no input schema."],
-    ["input that is not an object", mcpTool({ inputSchema: { type: "array" } }), "its input is not an object."],
+    ["no input schema", mcpTool({ inputSchema: null }), "It has no input schema."],
+    ["input that is not an object", mcpTool({ inputSchema: { type: "array" } }), "Its input is not an object."],
     ["an invalid schema", mcpTool({ inputSchema: { type: "object", properties: 1 } }), /properties/],
-    ["a cyclic schema", mcpTool({ inputSchema: cyclic }), "it is nested too deeply, or has a cycle."],
+    ["a cyclic schema", mcpTool({ inputSchema: cyclic }), "It is nested too deeply, or has a cycle."],
     ["a schema that is too deep", mcpTool({ inputSchema: deep }), /limits\.schemaDepth/],
     [
       "too long a description",
       mcpTool({ inputSchema: { type: "object", description: "x".repeat(10_000_000) } }),
-      "its JSON is longer than 1048576 characters.",
+      "Its JSON is longer than 1048576 characters.",
     ],
     [
       "a reference into the network",
@@ -166,14 +169,14 @@ describe("a tool that cannot be used is skipped, and the others are imported", (
     const { operations, report } = await importTools([tool, mcpTool()]);
 
     expect(operations.map(({ name }) => name)).toEqual(["echo"]);
-    expect(report.skipped).toEqual([{ where: "tool 0", reason: "it has no name." }]);
+    expect(report.skipped).toEqual([{ where: "tool 0", reason: "It has no name." }]);
   });
 
   test("the second tool with the same name", async () => {
     const { operations, report } = await importTools([mcpTool(), mcpTool({ description: "Another" })]);
 
     expect(operations.map(({ description }) => description)).toEqual(["Repeats it"]);
-    expect(report.skipped).toEqual([{ where: 'tool "echo"', reason: "an earlier tool has the same name." }]);
+    expect(report.skipped).toEqual([{ where: 'tool "echo"', reason: "An earlier tool has the same name." }]);
   });
 
   test("a tool that the configuration excludes", async () => {
@@ -185,8 +188,8 @@ describe("a tool that cannot be used is skipped, and the others are imported", (
 
     expect(operations.map(({ name }) => name)).toEqual(["read_file", "stat"]);
     expect(report.skipped).toEqual([
-      { where: 'tool "read_dir"', reason: "the configuration excludes it." },
-      { where: 'tool "write_file"', reason: "the configuration excludes it." },
+      { where: 'tool "read_dir"', reason: "The configuration excludes it." },
+      { where: 'tool "write_file"', reason: "The configuration excludes it." },
     ]);
   });
 });
@@ -216,7 +219,7 @@ describe("an output schema", () => {
     expect(report).toEqual({
       imported: ["fake.echo"],
       skipped: [],
-      warnings: [{ where: 'tool "echo"', reason: expect.stringContaining("its output schema cannot be used") }],
+      warnings: [{ where: 'tool "echo"', reason: expect.stringContaining("Its output schema cannot be used") }],
     });
   });
 

@@ -86,12 +86,12 @@ export function versionOf({ server }: MCPServerState): string {
 }
 
 function readInput(schema: unknown, { limits }: MCPClientConfig, warn: (reason: string) => void): TSchema {
-  if (!isObject(schema)) throw new Error("it has no input schema.");
+  if (!isObject(schema)) throw new Error("It has no input schema.");
   const { type } = schema;
-  if (type !== undefined && type !== "object") throw new Error("its input is not an object.");
+  if (type !== undefined && type !== "object") throw new Error("Its input is not an object.");
   if (type !== undefined) return FromSchema(schema, { limits });
   // Arguments are always an object, even if the schema does not declare a type.
-  warn('its input schema has no type, which MCP requires; "object" was added.');
+  warn('Its input schema has no type, which MCP requires. The type "object" was added.');
   return FromSchema({ type: "object", ...schema }, { limits });
 }
 
@@ -108,7 +108,7 @@ function readOutput(schema: unknown, { config, connection }: ToolHost, warn: (re
     const inner = mayBeWrapped ? unwrapSchema(schema) : undefined;
     return { schema: FromSchema(inner ?? schema, { limits: config.limits }), isWrapped: inner !== undefined };
   } catch (error) {
-    warn(`its output schema cannot be used, so its output is unknown: ${(error as Error).message}`);
+    warn(`Its output schema cannot be used, so its output is unknown. ${(error as Error).message}`);
     return { isWrapped: false };
   }
 }

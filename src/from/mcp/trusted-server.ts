@@ -3,12 +3,15 @@ import { readPointer } from "../../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import {
   CallError,
+  type CallErrorJSON,
+  describesObject,
+  isCallError,
   type MCPContentBlock,
   mcpEnvelope,
   mcpMetaKey,
   type ResponseEnvelope,
 } from "../../operation/index.ts";
-import type { MCPTool, MCPToolResult } from "./connection/index.ts";
+import { bodyOf, type MCPTool, type MCPToolResult, readRPCError } from "./connection/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
 
 // The counterpart of `serve/mcp`, which publishes the spec of an operation with its tool and the error with the result.
@@ -37,7 +40,7 @@ function resolveSchema(schema: unknown, tool: MCPTool): unknown {
 
 /** Returns the arguments for an input. An input that is not an object is the argument `input`. */
 export function toArguments(input: unknown, inputSchema: unknown): JSONObject {
-  if (getOwn(inputSchema, "type") === "object") return isObject(input) ? input : {};
+  if (describesObject(inputSchema)) return isObject(input) ? input : {};
   return input === undefined ? {} : { input };
 }
 
@@ -45,20 +48,29 @@ export function toArguments(input: unknown, inputSchema: unknown): JSONObject {
 export function restoreEnvelope(result: MCPToolResult, operationId: string): ResponseEnvelope {
   const published = getOwn(result._meta, mcpMetaKey);
   const error = getOwn(published, "error");
-  if (isObject(error)) throw restoreError(error);
-  const { structuredContent } = result;
-  const content = mapMCPContentBlocks(result.content);
+  if (error !== undefined) throw CallError.fromJSON(error as CallErrorJSON);
+  const isMismatch = getOwn(published, "isMismatch") === true;
+  const moved = getOwn(published, "structuredContent");
+  const structuredContent = moved === undefined ? result.structuredContent : moved;
+  const blocks = mapMCPContentBlocks(result.content);
+  const content = isMismatch ? blocks.slice(0, -1) : blocks;
   const data = restoreData(content, structuredContent, published, operationId);
   return mcpEnvelope(data, {
-    isError: result.isError === true,
+    isError: result.isError === true && !isMismatch,
     content,
     ...(structuredContent !== undefined && { structuredContent }),
   });
 }
 
-function restoreError({ code, message, details, retryable, mayHaveRun }: JSONObject): CallError {
-  const options = { retryable: retryable === true, mayHaveRun: mayHaveRun !== false };
-  return new CallError(String(code), String(message), details, options);
+/**
+ * Restores the error of a request that a server of this package refused, such as a call without the required
+ * credentials. Returns any other error unchanged.
+ */
+export function restoreRefusal(error: unknown): unknown {
+  const cause = isCallError(error) ? error.cause : undefined;
+  const data = readRPCError(bodyOf(cause))?.data ?? getOwn(cause, "data");
+  const refusal = getOwn(getOwn(data, mcpMetaKey), "error");
+  return refusal === undefined ? error : CallError.fromJSON(refusal as CallErrorJSON);
 }
 
 function restoreData(

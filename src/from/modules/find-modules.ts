@@ -47,14 +47,14 @@ export async function findModules(
   let directories = 0;
 
   async function walk(path: string, below: string, depth: number): Promise<void> {
-    if (depth > maxDepth) return skip(below, `it is nested more than ${maxDepth} directories deep.`);
+    if (depth > maxDepth) return skip(below, `It is nested more than ${maxDepth} directories deep.`);
     if (++directories > maxDirectories) {
-      if (directories === maxDirectories + 1) skip(below, `there are more than ${maxDirectories} directories.`);
+      if (directories === maxDirectories + 1) skip(below, `There are more than ${maxDirectories} directories.`);
       return;
     }
     for (const { name, isFile, isDirectory } of await list(path, below)) {
       const where = below === "" ? name : `${below}/${name}`;
-      if (!isEntryName(name)) skip(where, "its name is not a valid file name.");
+      if (!isEntryName(name)) skip(where, "Its name is not a valid file name.");
       else if (isDirectory && isSourceDirectory(name)) await walk(`${path}/${name}`, where, depth + 1);
       else if (isFile && isModule(name)) found.push({ path: where, url: root + encodePath(where) });
     }
@@ -68,7 +68,7 @@ export async function findModules(
       const { message } = mapError(cause);
       if (below === "")
         throw new CallError("EXECUTION_ERROR", `Cannot scan ${quote(path)}: ${message}`, undefined, { cause });
-      skip(below, `it cannot be read: ${message}`);
+      skip(below, `It cannot be read: ${message}`);
     }
     // Sort by code units, so that every machine loads modules in the same order.
     return entries.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));

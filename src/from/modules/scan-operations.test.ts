@@ -116,7 +116,7 @@ describe("which modules", () => {
       const operations = await scanOperations("ops", fs, { onReport: (report) => reports.push(report) });
 
       expect(operations).toEqual([]);
-      expect(reports[0]?.skipped).toEqual([{ where: name, reason: "its name is not a valid file name." }]);
+      expect(reports[0]?.skipped).toEqual([{ where: name, reason: "Its name is not a valid file name." }]);
     },
   );
 
@@ -128,7 +128,7 @@ describe("which modules", () => {
 
     expect(operations.map(({ name }) => name)).toEqual(["a"]);
     expect(urls).toHaveLength(33);
-    expect(skipped.at(0)?.reason).toBe("it is nested more than 32 directories deep.");
+    expect(skipped.at(0)?.reason).toBe("It is nested more than 32 directories deep.");
   });
 
   test("a scan stops at the maximum number of directories", async () => {
@@ -138,7 +138,7 @@ describe("which modules", () => {
 
     const { skipped } = await scan(loop);
 
-    expect(skipped.filter(({ reason }) => reason === "there are more than 10000 directories.")).toHaveLength(1);
+    expect(skipped.filter(({ reason }) => reason === "There are more than 10000 directories.")).toHaveLength(1);
   });
 
   test("a directory that cannot be read is reported, the others load", async () => {
@@ -150,7 +150,7 @@ describe("which modules", () => {
     const operations = await scanOperations("ops", { ...fs, readdir }, { onReport: (report) => reports.push(report) });
 
     expect(operations.map(({ name }) => name)).toEqual(["b"]);
-    expect(reports[0]?.skipped).toEqual([{ where: "a", reason: "it cannot be read: permission denied" }]);
+    expect(reports[0]?.skipped).toEqual([{ where: "a", reason: "It cannot be read: permission denied" }]);
   });
 });
 
@@ -189,12 +189,12 @@ describe("what they export", () => {
     [
       "nothing",
       undefined,
-      "Invalid operation definition: must be an object with namespace, name, version, type, inputSchema and outputSchema.",
+      "Invalid operation definition: it must be an object with namespace, name, version, type, inputSchema and outputSchema.",
     ],
     [
       "a function",
       () => 1,
-      "Invalid operation definition: must be an object with namespace, name, version, type, inputSchema and outputSchema.",
+      "Invalid operation definition: it must be an object with namespace, name, version, type, inputSchema and outputSchema.",
     ],
     [
       "a getter that throws",
@@ -240,7 +240,7 @@ describe("what they export", () => {
     const { operations, skipped } = await scan({ "a.js": load, "b.js": file(spec("b")) });
 
     expect(operations.map(({ name }) => name)).toEqual(["b"]);
-    expect(skipped).toEqual([{ where: "a.js", reason: `it cannot be imported: ${reason}` }]);
+    expect(skipped).toEqual([{ where: "a.js", reason: `It cannot be imported: ${reason}` }]);
   });
 
   test("a helper without a default export is ignored; operations exported by name are reported", async () => {
@@ -253,7 +253,7 @@ describe("what they export", () => {
     expect(skipped).toEqual([
       {
         where: "named.js",
-        reason: "it exports operations by name only (create, remove). Export one operation, or an array, as default.",
+        reason: "It exports operations by name only (create, remove). Export one operation, or an array, as default.",
       },
     ]);
   });
@@ -289,7 +289,7 @@ describe("what they export", () => {
     expect(operations.map(({ name }) => name)).toEqual(["one", "two"]);
     expect(urls).toEqual(["file:///srv/ops/a.js"]);
     expect(skipped).toEqual([
-      { where: "a.js[2]", reason: "there are more than 2 operations. Raise limits.operations to load them." },
+      { where: "a.js[2]", reason: "There are more than 2 operations. Raise limits.operations to load them." },
     ]);
   });
 });
@@ -323,9 +323,9 @@ test("without onReport and logging, skipped items are on the console", async () 
 
   expect(operations.map(({ name }) => name)).toEqual(["c"]);
   expect(warn.mock.calls).toEqual([
-    ["[alkdev.operations.from.modules] ops: a.js was skipped: it cannot be imported: Unexpected token"],
+    ["[alkdev.operations.from.modules] ops: a.js was skipped. It cannot be imported: Unexpected token"],
     [
-      "[alkdev.operations.from.modules] ops: b.js was skipped: it exports operations by name only (create). " +
+      "[alkdev.operations.from.modules] ops: b.js was skipped. It exports operations by name only (create). " +
         "Export one operation, or an array, as default.",
     ],
   ]);

@@ -14,9 +14,10 @@ import type { SourceReport } from "../source.ts";
 import { findModules, type ModuleFile, type ScannerFS } from "./find-modules.ts";
 
 /** A scanned operation: its spec, and the handler if the module exports one. */
-export interface OperationManifest
-  extends OperationSpec,
-    Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">> {}
+export interface OperationManifest extends OperationSpec, Pick<IOperationDefinition, "fillDefaults" | "nextPage"> {
+  /** The handler that the module exports. */
+  handler?: IOperationDefinition["handler"];
+}
 
 /** Options of {@link scanOperations}. */
 export interface ScanOptions {
@@ -46,7 +47,7 @@ export async function scanOperations(
     try {
       scan.addModule(file.path, await load(file, fs));
     } catch (error) {
-      report.skipped(file.path, `it cannot be imported: ${mapError(error).message}`);
+      report.skipped(file.path, `It cannot be imported: ${mapError(error).message}`);
     }
     if (scan.isFull) break;
   }
@@ -96,7 +97,7 @@ class ModuleScan {
       this.#report.skipped(where, `${quote(id)} is already defined in ${this.#places.get(id)}.`);
     } else if (this.operations.size >= this.#maxOperations) {
       this.isFull = true;
-      const reason = `there are more than ${this.#maxOperations} operations. Raise limits.operations to load them.`;
+      const reason = `There are more than ${this.#maxOperations} operations. Raise limits.operations to load them.`;
       this.#report.skipped(where, reason);
     } else {
       this.#places.set(id, where);
@@ -109,7 +110,7 @@ class ModuleScan {
     const names = Object.entries(exports).flatMap(([name, value]) => (looksLikeOperation(value) ? [name] : []));
     if (names.length === 0) return;
     const list = truncate(names.join(", "), 200);
-    const reason = `it exports operations by name only (${list}). Export one operation, or an array, as default.`;
+    const reason = `It exports operations by name only (${list}). Export one operation, or an array, as default.`;
     this.#report.skipped(path, reason);
   }
 }

@@ -33,7 +33,7 @@ export async function fetchDocument(url: string, config: HTTPServiceConfig, sign
     throw badConfig("The document's URL must not contain credentials. Use auth.");
   const { handler } = createEndpointHandler(
     {
-      operationId: `${config.namespace} (document)`,
+      operationId: `GET ${target.origin}${target.pathname}`, // Without the query, which may contain a key.
       method: "GET",
       path: `${target.pathname}${target.search}`,
       baseUrl: target.origin,
@@ -55,13 +55,14 @@ export async function fetchDocument(url: string, config: HTTPServiceConfig, sign
   return parseOpenAPI(text, config.limits);
 }
 
-/** Adds the URL of the document to an error. The query is omitted, because it may contain a key. */
+/** Reports that the document is missing. The message for an error status does not contain the URL, others do. */
 async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promise<ResponseEnvelope> {
   try {
     return (await fetchIt()) as ResponseEnvelope;
   } catch (error) {
     const { code, message, details, retryable, mayHaveRun } = mapError(error);
-    const whole = `The OpenAPI document at ${origin}${pathname} cannot be fetched. ${message}`;
+    const place = getOwn(details, "status") === undefined ? "" : ` at ${origin}${pathname}`;
+    const whole = `The OpenAPI document${place} cannot be fetched. ${message}`;
     throw new CallError(code, whole, details, { cause: error, retryable, mayHaveRun });
   }
 }

@@ -83,7 +83,7 @@ export function warnOfUnused(
 ): void {
   const { auth, pagination, rename } = config;
   for (const { setting, pattern } of findUnmatched(config, subjects)) {
-    warn(`config.${setting}`, `${quote(pattern)} does not match any operation of the document`);
+    warn(`config.${setting}`, `${quote(pattern)} does not match any operation of the document.`);
   }
   if (typeof rename === "object") {
     const originals = subjects.map(({ operationId, method, path }) => operationId ?? pathName(method, path));
@@ -101,7 +101,7 @@ export function warnOfUnused(
 function warnOfUnknown(where: string, table: object, names: string[], warn: Warn): void {
   const known = new Set(names);
   for (const name of Object.keys(table)) {
-    if (!known.has(name)) warn(where, `the document has no operation ${quote(name)}`);
+    if (!known.has(name)) warn(where, `The document has no operation ${quote(name)}.`);
   }
 }
 
@@ -110,5 +110,5 @@ function noScheme(name: string, known: ReadonlyMap<string, unknown>): string {
     .slice(0, 10)
     .map((other) => quote(other))
     .join(", ");
-  return `the document declares no security scheme ${quote(name)}; it has ${others === "" ? "none" : others}`;
+  return `The document declares no security scheme ${quote(name)}. It has ${others === "" ? "none" : others}.`;
 }

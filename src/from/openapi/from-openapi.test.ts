@@ -79,6 +79,11 @@ test("an error status, a redirect to another origin and a response that is not a
     message: `The OpenAPI document at ${origin}/missing cannot be fetched. HTTP 404: Not Found`,
     details: { status: 404 },
   });
+  await expect(FromOpenAPIUrl("http://127.0.0.1:1/doc?key=s3cr3t", quiet)).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message:
+      'The OpenAPI document cannot be fetched. The request of "GET http://127.0.0.1:1/doc" failed: fetch blocks connections to port 1.',
+  });
   await expect(FromOpenAPIUrl(`${origin}/away`, quiet)).rejects.toMatchObject({ name: "CallError" });
   await expect(FromOpenAPIUrl(`${origin}/page`, quiet)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
   await expect(FromOpenAPIUrl(`${origin}/moved`, quiet)).resolves.toHaveLength(1);
@@ -106,7 +111,7 @@ test.each(["file:///etc/passwd", "data:application/json,{}", "not a url", "http:
   },
 );
 
-test("a file is read by Node or by a file system of one's own", async () => {
+test("a file is read by Node, or by a custom file system", async () => {
   const folder = await mkdtemp(join(tmpdir(), "openapi-"));
   await writeFile(
     join(folder, "api.yaml"),
@@ -225,7 +230,7 @@ test.each([{ hosts: "schemas.example.test" }, { files: "/srv/pet.json" }, { file
   },
 );
 
-test("a namespace that no registry takes is refused, and names of the document are made to fit", () => {
+test("an invalid namespace is refused, and names of the document are adapted", () => {
   const spec = openAPI({
     paths: {
       "/a": { get: { operationId: "a\ud800b" } },

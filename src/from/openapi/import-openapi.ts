@@ -1,6 +1,5 @@
 import { extendPointer } from "../../internal/json-pointer.ts";
 import { logger } from "../../internal/log.ts";
-import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
@@ -11,7 +10,7 @@ import { assertNamespace, badConfig, documentLimitExceeded } from "./errors.ts";
 import { createFilter, type FilterSubject, warnOfUnused } from "./filter.ts";
 import { inputSchemasOf } from "./input-schema.ts";
 import { findMethodEntries, readEndpoint } from "./method-entries.ts";
-import { fitName, NameAllocator, pathName } from "./names.ts";
+import { fitName, NameAllocator, pathName, renamed } from "./names.ts";
 import { type CallableEntry, type ImportContext, type ImportedOperation, toOperation } from "./operation.ts";
 import { errorResponses, errorSchemasOf, outputSchemasOf } from "./output-schema.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
@@ -94,7 +93,7 @@ class Importer {
     const taken = this.#filter(this.#name(entries));
     const operations = taken.flatMap((entry) => this.#import(entry));
     if (operations.length === 0 && this.#withoutServer > 0) {
-      throw badConfig(`No operation of the document can be called: ${this.report.report.skipped.at(-1)!.reason}.`);
+      throw badConfig(`No operation of the document can be called. ${this.report.report.skipped.at(-1)!.reason}`);
     }
     for (const { namespace, name } of operations) this.report.imported(`${namespace}.${name}`);
     return operations;
@@ -106,25 +105,19 @@ class Importer {
       const { method, path, pointer } = entry;
       const declared = ownString(entry.operation.value, "operationId");
       const fallback = pathName(method, path);
-      const wanted = this.#rename(declared ?? fallback, entry);
+      const wanted = renamed(this.#config, declared ?? fallback, entry);
       const owner = this.#names.ownerOf(fitName(wanted));
       const name = this.#names.take(pointer, wanted, `${wanted}_${fallback}`);
       if (owner !== undefined) {
         this.report.warn(
           pointer,
-          `the name ${quote(wanted)} is already used by ${owner}; the operation is named ${quote(name)}`,
+          `The name ${quote(wanted)} is already used by ${owner}. The operation is named ${quote(name)}.`,
         );
       } else if (name !== wanted) {
-        this.report.warn(pointer, `the name ${quote(wanted)} is invalid; the operation is named ${quote(name)}`);
+        this.report.warn(pointer, `The name ${quote(wanted)} is invalid. The operation is named ${quote(name)}.`);
       }
       return { ...entry, name };
     });
-  }
-
-  #rename(name: string, { method, path }: MethodEntry): string {
-    const { rename } = this.#config;
-    const renamed = typeof rename === "function" ? rename(name, { method, path }) : getOwn(rename, name);
-    return typeof renamed === "string" && renamed !== "" ? renamed : name;
   }
 
   #filter(entries: NamedEntry[]): NamedEntry[] {
@@ -133,7 +126,7 @@ class Importer {
     warnOfUnused(this.#config, subjects, this.#securitySchemes, this.report.warn);
     const taken = entries.filter(({ pointer }, index) => {
       if (isWanted(subjects[index]!)) return true;
-      this.report.skipped(pointer, "excluded by include or exclude", { requested: true });
+      this.report.skipped(pointer, "The configuration excludes it.", { requested: true });
       return false;
     });
     const limit = this.#document.limits.operations;
@@ -152,7 +145,7 @@ class Importer {
       return this.#toOperations(readEndpoint(this.#document, found, this.report.warn), found);
     } catch (error) {
       if (!(error instanceof ReferenceProblem)) throw error;
-      return this.#skip(found, error.pointer === "" ? error.message : `${error.message} (at ${error.pointer})`);
+      return this.#skip(found, at(error.pointer, error.message));
     }
   }
 
@@ -207,7 +200,7 @@ class Importer {
       const problem = this.#firstProblem(of, "any");
       if (problem === undefined) return;
       unreadable.add(part);
-      this.report.warn(pointer, `${problem}; the ${what} is not described`);
+      this.report.warn(pointer, `${problem} The ${what} is not described.`);
     };
     look("output", "output", schemas);
     for (const response of errors) look(response.status, `error ${response.status}`, errorSchemasOf(response));
@@ -219,7 +212,7 @@ class Importer {
     const problems = this.#inspector.problemsOf(schemas);
     for (const { kind, pointer, reason } of problems) if (kind === "repaired") this.report.warn(pointer, reason);
     const blocking = problems.find(({ kind }) => (scope === "external" ? kind === "external" : kind !== "repaired"));
-    return blocking && `${blocking.reason} (at ${blocking.pointer})`;
+    return blocking && at(blocking.pointer, blocking.reason);
   }
 
   /** Reports webhooks and callbacks as skipped: the service sends these requests itself. */
@@ -231,7 +224,12 @@ class Importer {
       ),
     );
     for (const where of [...webhooks.map((name) => extendPointer("#/webhooks", name)), ...callbacks]) {
-      this.report.skipped(where, "the service sends this request, its clients cannot", { requested: true });
+      this.report.skipped(where, "The service sends this request itself. Clients cannot call it.", { requested: true });
     }
   }
+}
+
+/** Adds to a reason where in the document its cause is. */
+function at(pointer: string, reason: string): string {
+  return pointer === "" ? reason : `At ${pointer}: ${reason}`;
 }

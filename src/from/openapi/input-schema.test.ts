@@ -106,7 +106,7 @@ test.each([
   expect(report.warnings).toEqual([
     {
       where: "#/paths/~1things/post/parameters/0",
-      reason: `callers must not set the header "${name}"; the parameter is ignored`,
+      reason: `Callers must not set the header "${name}". The parameter is ignored.`,
     },
   ]);
 });
@@ -118,9 +118,9 @@ test("an undeclared placeholder in the path is an argument; a parameter without 
 
   expect(plain(operations[0]!.inputSchema)).toMatchObject({ required: ["b", "c"] });
   expect(report.warnings.map(({ reason }) => reason)).toEqual([
-    'the path has no placeholder for "ghost"; the parameter is ignored',
-    'no parameter is declared for "b" in the path; any string is accepted',
-    'no parameter is declared for "c" in the path; any string is accepted',
+    'The path has no placeholder for "ghost". The parameter is ignored.',
+    'No parameter is declared for "b" in the path. Any string is accepted.',
+    'No parameter is declared for "c" in the path. Any string is accepted.',
   ]);
 });
 
@@ -183,7 +183,7 @@ test("a component used twice, a chain, a cycle through allOf and names that need
   expect(compiled.check({ body: { self: { next: { next: 1 } } } })).toBe(false);
 });
 
-test("a document that holds itself as an object is read like a recursive one", () => {
+test("a document that contains itself as an object is read like a recursive one", () => {
   const node: Record<string, unknown> = { type: "object", properties: {} };
   (node["properties"] as Record<string, unknown>)["next"] = node;
   const compiled = compileSchema(importOne(openAPIWith({ requestBody: { content: json(node) } })).inputSchema);
@@ -267,7 +267,7 @@ test("a body on GET is ignored and reported; on DELETE it is sent", () => {
     additionalProperties: false,
   });
   expect(get.report.warnings).toEqual([
-    { where: "#/paths/~1things/get/requestBody", reason: "fetch cannot send a body with GET; the body is ignored" },
+    { where: "#/paths/~1things/get/requestBody", reason: "A body cannot be sent with GET. The body is ignored." },
   ]);
   expect(plain(remove.inputSchema)).toMatchObject({ required: ["body"] });
 });
@@ -328,7 +328,7 @@ test("schemas may extend each other further than the stack goes", () => {
   expect(Object.keys((plain(inputSchema) as { $defs: object }).$defs)).toHaveLength(2_501);
 });
 
-test("code in names and texts is data", () => {
+test("code in names and descriptions is data", () => {
   const evil = '"]; globalThis.hacked = true; //';
   const schema = {
     type: "object",

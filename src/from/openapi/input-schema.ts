@@ -122,11 +122,11 @@ export function assignArguments(entry: ReadEntry, warn: Warn): EndpointParameter
 
 function isUsable({ name, location, pointer }: EndpointParameter, places: Set<string>, warn: Warn): boolean {
   if (location === "header" && (!isCallerHeader(name) || name.toLowerCase() === "accept")) {
-    warn(pointer, `callers must not set the header ${quote(name)}; the parameter is ignored`);
+    warn(pointer, `Callers must not set the header ${quote(name)}. The parameter is ignored.`);
     return false;
   }
   if (location === "path" && !places.has(name)) {
-    warn(pointer, `the path has no placeholder for ${quote(name)}; the parameter is ignored`);
+    warn(pointer, `The path has no placeholder for ${quote(name)}. The parameter is ignored.`);
     return false;
   }
   return true;
@@ -137,7 +137,7 @@ function undeclared(entry: ReadEntry, places: Set<string>, warn: Warn): Endpoint
   const declared = new Set(entry.parameters.filter(({ location }) => location === "path").map(({ name }) => name));
   const missing = [...places].filter((name) => !declared.has(name));
   return missing.map((name) => {
-    warn(entry.pointer, `no parameter is declared for ${quote(name)} in the path; any string is accepted`);
+    warn(entry.pointer, `No parameter is declared for ${quote(name)} in the path. Any string is accepted.`);
     return {
       name,
       argument: name,

@@ -29,7 +29,7 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
   const paths = ownObject(document.root, "paths") ?? {};
   // A document without paths is valid: it may only describe webhooks.
   const isMalformed = getOwn(document.root, "paths") !== undefined && !isObject(getOwn(document.root, "paths"));
-  if (isMalformed) unusable.push({ where: "#/paths", reason: "it is not an object" });
+  if (isMalformed) unusable.push({ where: "#/paths", reason: "It is not an object." });
   for (const path of Object.keys(paths)) {
     if (path.startsWith("x-")) continue;
     const pointer = extendPointer("#/paths", path);
@@ -53,7 +53,7 @@ function openPathItem(
   try {
     const target = document.references.deref(item);
     if (!isObject(target.value)) {
-      unusable.push({ where: item.pointer, reason: "the path item is not an object" });
+      unusable.push({ where: item.pointer, reason: "The path item is not an object." });
       return undefined;
     }
     if (target.value === item.value) return target as Located<JSONObject>;
@@ -75,9 +75,9 @@ function readPathItem(
 ): void {
   const add = (method: string, value: unknown, ...keys: string[]): void => {
     const where = extendPointer(pointer, ...keys);
-    if (!isObject(value)) unusable.push({ where, reason: "the operation is not an object" });
+    if (!isObject(value)) unusable.push({ where, reason: "The operation is not an object." });
     else if (!canSend(method)) {
-      unusable.push({ where, reason: `fetch cannot send ${method}` });
+      unusable.push({ where, reason: `The method ${method} cannot be sent with fetch.` });
     } else {
       const operation = { value, pointer: extendPointer(pathItem.pointer, ...keys), base: pathItem.base };
       entries.push({ method, path, pathItem, operation, pointer: where });
@@ -87,7 +87,7 @@ function readPathItem(
     if (others.has(key) || key.startsWith("x-")) continue;
     const method = key.toLowerCase();
     if (methods.includes(method)) add(method.toUpperCase(), pathItem.value[key], key);
-    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is not an HTTP method` });
+    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is not an HTTP method.` });
   }
   const additional = getOwn(pathItem.value, "additionalOperations");
   if (!isObject(additional)) return;
@@ -96,7 +96,7 @@ function readPathItem(
       add(method, additional[method], "additionalOperations", method);
     } else {
       const where = extendPointer(pointer, "additionalOperations", method);
-      unusable.push({ where, reason: `${quote(method)} is not an HTTP method` });
+      unusable.push({ where, reason: `${quote(method)} is not an HTTP method.` });
     }
   }
 }
@@ -106,7 +106,7 @@ export function readEndpoint(document: OpenAPIDocument, found: MethodEntry, warn
   const read = document.version === "2.0" ? readSwagger2Entry : readEntry;
   const entry = read(document, found, warn);
   if (entry.body !== undefined && (entry.method === "GET" || entry.method === "HEAD")) {
-    warn(entry.body.pointer, `fetch cannot send a body with ${entry.method}; the body is ignored`);
+    warn(entry.body.pointer, `A body cannot be sent with ${entry.method}. The body is ignored.`);
     entry.body = undefined;
   }
   return { ...entry, parameters: assignArguments(entry, warn), output: chooseOutput(entry.responses) };

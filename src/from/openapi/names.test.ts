@@ -31,7 +31,7 @@ test("the later of two operations with one name is qualified and reported", () =
   expect(report.warnings).toEqual([
     {
       where: "#/paths/~1b/get",
-      reason: 'the name "same" is already used by #/paths/~1a/get; the operation is named "same_get_b"',
+      reason: 'The name "same" is already used by #/paths/~1a/get. The operation is named "same_get_b".',
     },
   ]);
 });
@@ -43,7 +43,7 @@ test("no name is lost, however often names clash", () => {
   expect(names).toEqual(["x", "x_get_a", "x_get_a_2"]);
 });
 
-test("thousands of entries that want one name get one each, in time", () => {
+test("thousands of entries with the same name receive different names, in time", () => {
   const marks = [..."-!()+,;=@~$&*'"];
   const keys = marks.flatMap((a) => marks.flatMap((b) => marks.flatMap((c) => marks.map((d) => `/x${a}${b}${c}${d}`))));
   const paths = Object.fromEntries(keys.slice(0, 10_000).map((path) => [path, { get: { operationId: "x" } }]));
@@ -53,7 +53,7 @@ test("thousands of entries that want one name get one each, in time", () => {
   expect([new Set(report.imported).size, report.imported.at(-1)]).toEqual([10_000, "test.x_get_x_9999"]);
 });
 
-test("a name of 10,000 characters or with control characters is made to fit, and stays its own", () => {
+test("a name of 10,000 characters or with control characters is adapted, and stays unique", () => {
   const long = "n".repeat(10_000);
   const names = namesOf({
     "/a": { get: { operationId: `${long}a` } },

@@ -1,3 +1,7 @@
+import { getOwn } from "../../internal/objects.ts";
+import type { HTTPServiceConfig } from "./config.ts";
+import type { MethodEntry } from "./endpoint.ts";
+
 /** Maximum length of the name of an operation. */
 const maxNameLength = 256;
 
@@ -5,6 +9,12 @@ const maxNameLength = 256;
 export function pathName(method: string, path: string): string {
   const parts = path.split(/[^\p{L}\p{N}]+/u).filter((part) => part !== "");
   return [method.toLowerCase(), ...parts].join("_");
+}
+
+/** Returns the name that the configuration gives to an operation, or its own. */
+export function renamed({ rename }: HTTPServiceConfig, name: string, { method, path }: MethodEntry): string {
+  const other = typeof rename === "function" ? rename(name, { method, path }) : getOwn(rename, name);
+  return typeof other === "string" && other !== "" ? other : name;
 }
 
 /**

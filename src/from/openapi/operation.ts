@@ -1,7 +1,6 @@
 import type { TSchema } from "typebox";
 import { logger } from "../../internal/log.ts";
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
-import type { Limits } from "../../operation/index.ts";
 import {
   type ErrorDefinition,
   type IOperationDefinition,
@@ -27,7 +26,14 @@ import type {
 import { createEndpointHandler, type EndpointHandler } from "./handler.ts";
 import { hasStreamSwitch, toInputSchema } from "./input-schema.ts";
 import { readEndpoint } from "./method-entries.ts";
-import { errorCode, errorResponses, hasJSONEvents, toErrorSchema, toOutputSchema } from "./output-schema.ts";
+import {
+  errorCode,
+  errorResponses,
+  hasJSONEvents,
+  successResponses,
+  toErrorSchema,
+  toOutputSchema,
+} from "./output-schema.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 import { isJSON, mediaKind } from "./wire/media-type.ts";
 
@@ -112,12 +118,13 @@ const ignore = () => {};
 function toSchemas(document: OpenAPIDocument, entry: CallableEntry, endpoint: () => Endpoint, id: string) {
   const { method, streaming, unreadable } = entry;
   const { limits } = document;
-  const toInput = () => toInputSchema(document, endpoint());
+  const toInput = () => FromSchema(toInputSchema(document, endpoint()), { limits });
   const hasOutput = method !== "HEAD" && !unreadable.has("output");
-  const toOutput = () => (hasOutput ? toOutputSchema(document, endpoint().output, streaming) : {});
+  const readOutput = () => (hasOutput ? toOutputSchema(document, endpoint().output, streaming) : {});
+  const toOutput = () => FromSchema(readOutput(), { limits });
   return {
-    input: lazySchema(id, "input schema", toInput, limits, { not: {} }),
-    output: lazySchema(id, "output schema", toOutput, limits, {}),
+    input: lazySchema(id, "input schema", toInput, { not: {} }),
+    output: lazySchema(id, "output schema", toOutput, {}),
     errors: once(() => toErrorDefinitions(document, unreadable, endpoint(), id)),
   };
 }
@@ -197,8 +204,8 @@ function errorSchemaOf(
   const { source, status } = response;
   const known = document.errorSchemas.get(source) ?? new Map<string, () => TSchema>();
   document.errorSchemas.set(source, known);
-  const make = () => toErrorSchema(document, response, readable);
-  const schema = known.get(status) ?? lazySchema(id, `error schema of ${status}`, make, document.limits, {});
+  const make = () => FromSchema(toErrorSchema(document, response, readable), { limits: document.limits });
+  const schema = known.get(status) ?? lazySchema(id, `error schema of ${status}`, make, {});
   known.set(status, schema);
   return schema;
 }
@@ -206,7 +213,7 @@ function errorSchemaOf(
 /** Returns the declarations of the endpoint that are not part of the spec, as JSON. */
 function toMeta(
   { streaming, baseUrl }: CallableEntry,
-  { method, path, pointer, operation: { value: operation }, parameters, body, output }: Endpoint,
+  { method, path, pointer, operation: { value: operation }, parameters, body, responses, output }: Endpoint,
   pagination: EndpointHandler["pagination"],
 ): JSONObject {
   const externalDocs = ownObject(operation, "externalDocs");
@@ -223,6 +230,7 @@ function toMeta(
     }),
     ...(body && { body: body.media.map(({ mediaType }) => mediaType) }),
     ...(streaming && { stream: output.streamKind }),
+    ...(successResponses(responses).some(({ media }) => media.length === 0) && { mayBeEmpty: true }),
     ...(getOwn(operation, "deprecated") === true && { deprecated: true }),
     ...(externalDocs && { externalDocs }),
     server: baseUrl,
@@ -265,19 +273,13 @@ export function once<T>(make: () => T): () => T {
 }
 
 /**
- * Creates a schema that is converted when it is first read. If the conversion fails, which the import checks
- * beforehand, it uses `fallback` and logs the reason. One operation must not make a listing fail.
+ * Creates a schema that is read on first use. If that fails, which the import checks beforehand, it uses `fallback` and
+ * logs the reason. One operation must not make a listing fail.
  */
-export function lazySchema(
-  id: string,
-  part: string,
-  make: () => unknown,
-  limits: Limits,
-  fallback: unknown,
-): () => TSchema {
+export function lazySchema(id: string, part: string, make: () => TSchema, fallback: unknown): () => TSchema {
   return once(() => {
     try {
-      return FromSchema(make(), { limits });
+      return make();
     } catch (error) {
       log.warn("The {part} of {id} cannot be used: {error}", { id, part, error });
       return FromSchema(fallback);

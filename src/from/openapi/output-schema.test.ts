@@ -212,7 +212,15 @@ test.each([
   expect(plain(operation.outputSchema)).toEqual(number);
 });
 
-test("an entry with both JSON and a stream comes in twice", () => {
+test("a response that may be without a body is recorded", () => {
+  const nothing = { 204: { description: "Nothing" } };
+  const metaOf = (responses: object) => importOne(openAPIWith({ responses }))._meta?.["openapi"];
+
+  expect(metaOf({ 200: json(text), ...nothing })).toMatchObject({ mayBeEmpty: true });
+  expect(metaOf({ 200: json(text), default: { description: "Error" } })).not.toHaveProperty("mayBeEmpty");
+});
+
+test("an entry with both JSON and a stream becomes two operations", () => {
   const content = { "application/json": { schema: text }, "text/event-stream": { schema: number } };
   const body = { type: "object", properties: { stream: { type: "boolean", nullable: true } } };
   const { operations } = importQuietly(

@@ -49,9 +49,9 @@ export function collectParameters(
       const parameter = document.references.deref(item);
       const name = ownString(parameter.value, "name");
       if (!isObject(parameter.value) || name === undefined)
-        warn(item.pointer, "the parameter has no name; it is ignored");
+        warn(item.pointer, "The parameter has no name and is ignored.");
       else if (/\p{Surrogate}/u.test(name))
-        warn(item.pointer, "the parameter's name is not well-formed Unicode; it is ignored");
+        warn(item.pointer, "The name of the parameter is not well-formed Unicode. The parameter is ignored.");
       else byKey.set(`${String(getOwn(parameter.value, "in"))} ${name}`, parameter as Located<JSONObject>);
     }
   }
@@ -65,7 +65,7 @@ function readParameters(document: OpenAPIDocument, found: MethodEntry, warn: War
     if (typeof location === "string" && locations.has(location)) {
       parameters.push(readParameter(document, located, location as ParameterLocation, warn));
     } else {
-      warn(located.pointer, `${quote(String(location))} is not a valid parameter location; the parameter is ignored`);
+      warn(located.pointer, `${quote(String(location))} is not a valid parameter location. The parameter is ignored.`);
     }
   }
   return parameters;
@@ -110,7 +110,7 @@ function readBody(document: OpenAPIDocument, located: Located, warn: Warn): Endp
   if (located.value === undefined) return undefined;
   const body = document.references.deref(located);
   if (!isObject(body.value)) {
-    warn(located.pointer, "the body is not an object; it is ignored");
+    warn(located.pointer, "The body is not an object and is ignored.");
     return undefined;
   }
   return {
@@ -135,7 +135,7 @@ export function readResponses(
     const response = document.references.deref(within(responses, key));
     const status = readStatus(key);
     if (status === undefined || !isObject(response.value)) {
-      warn(extendPointer(responses.pointer, key), `${quote(key)} is not a response status; it is ignored`);
+      warn(extendPointer(responses.pointer, key), `${quote(key)} is not a response status and is ignored.`);
       continue;
     }
     entries.push({
@@ -159,7 +159,7 @@ function readContent(document: OpenAPIDocument, content: Located, warn: Warn): E
   for (const mediaType of isObject(content.value) ? Object.keys(content.value) : []) {
     const located = document.references.deref(within(content, mediaType));
     if (!isMediaType(mediaType) && mediaType !== "*") {
-      warn(extendPointer(content.pointer, mediaType), `${quote(mediaType)} is not a media type; it is ignored`);
+      warn(extendPointer(content.pointer, mediaType), `${quote(mediaType)} is not a media type and is ignored.`);
       continue;
     }
     media.push({

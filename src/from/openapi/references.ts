@@ -1,6 +1,7 @@
 import { extendPointer, hasElement, unescapeToken } from "../../internal/json-pointer.ts";
 import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
+import { decodePercent } from "../../internal/urls.ts";
 import { documentLimitExceeded } from "./errors.ts";
 
 /** A value and its location. `base` is the URL of the document that contains it, or `""` for the imported document. */
@@ -64,10 +65,10 @@ export class References {
     if (known !== undefined) return known;
     if (this.#found.size >= this.#limit) throw documentLimitExceeded("references", `over ${this.#limit} references`);
     if (this.#walking.has(key)) {
-      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} refers to itself`);
+      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} refers to itself.`);
     }
     if (this.#walking.size >= maxReferenceChain) {
-      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} passes through too many references`);
+      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} passes through too many references.`);
     }
     this.#walking.add(key);
     try {
@@ -86,7 +87,7 @@ export class References {
     for (let reference = getOwn(current.value, "$ref"); typeof reference === "string"; ) {
       seen ??= new Set();
       if (seen.has(current.value)) {
-        throw new ReferenceProblem("dangling", located.pointer, `${quote(reference)} refers to itself`);
+        throw new ReferenceProblem("dangling", located.pointer, `${quote(reference)} refers to itself.`);
       }
       seen.add(current.value);
       current = this.resolve(reference, current);
@@ -111,7 +112,8 @@ export class References {
   #lookup(reference: string, from: Located): Located {
     const hash = reference.indexOf("#");
     const file = hash < 0 ? reference : reference.slice(0, hash);
-    const fragment = hash < 0 ? "" : decodeFragment(reference.slice(hash + 1));
+    const encoded = hash < 0 ? "" : reference.slice(hash + 1);
+    const fragment = decodePercent(encoded) ?? encoded;
     const base = file === "" ? from.base : this.#baseOf(file, from);
     if (base === undefined) {
       const named = this.#byName(reference);
@@ -119,7 +121,7 @@ export class References {
       throw new ReferenceProblem(
         "external",
         from.pointer,
-        `${quote(reference)} points outside the document; allow it with externalRefs`,
+        `${quote(reference)} points outside the document. Allow it with externalRefs.`,
       );
     }
     const root = base === "" ? this.#root : this.#externals.get(base);
@@ -130,7 +132,7 @@ export class References {
       const named = this.#byName(`${base}#${fragment}`);
       if (named !== undefined) return named;
     }
-    throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} cannot be resolved`);
+    throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} cannot be resolved.`);
   }
 
   #baseOf(file: string, from: Located): string | undefined {
@@ -192,12 +194,4 @@ export class References {
 /** Resolves the file part of a reference. Returns `undefined` without a base URL. */
 export function absoluteUrl(file: string, base: string | undefined): string | undefined {
   return URL.canParse(file, base) ? new URL(file, base).href : undefined;
-}
-
-function decodeFragment(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
 }

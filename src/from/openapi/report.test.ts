@@ -30,11 +30,11 @@ test("without a listener, what was skipped or repaired is logged, but not what t
   const lines = await logged({ exclude: ["b"] });
 
   expect(lines).toEqual([
-    "warning alkdev.operations.from.openapi: test: #/paths/~1c/post was skipped: the operation is not an object",
-    'warning alkdev.operations.from.openapi: test: #/paths/~1a/get/security: the security scheme "unknown" is not declared; the alternative is ignored',
+    "warning alkdev.operations.from.openapi: test: #/paths/~1c/post was skipped. The operation is not an object.",
+    'warning alkdev.operations.from.openapi: test: #/paths/~1a/get/security: The security scheme "unknown" is not declared. The alternative is ignored.',
   ]);
 });
 
-test("a listener takes the place of the log", async () => {
+test("a listener replaces the log", async () => {
   expect(await logged({ onReport: () => {} })).toEqual([]);
 });

@@ -59,7 +59,7 @@ export class SchemaInspector {
       if (inspection === undefined) continue;
       size += inspection.size;
       if (size > subschemas) {
-        const reason = `it needs more than ${subschemas} sub-schemas; raise limits.subschemas to allow them`;
+        const reason = `It needs more than ${subschemas} sub-schemas. Raise limits.subschemas to allow them.`;
         return [{ kind: "unreadable", pointer: schemas[0]!.pointer, reason }];
       }
       problems.push(...inspection.problems);
@@ -77,11 +77,11 @@ export class SchemaInspector {
     const visit = (value: unknown, pointer: () => string): void => {
       if (typeof value === "boolean" || onTheWay.has(value)) return;
       if (!isObject(value)) {
-        this.#report(inspection, "unreadable", pointer(), `${quote(String(value))} is not a schema`);
+        this.#report(inspection, "unreadable", pointer(), `${quote(String(value))} is not a schema.`);
         return;
       }
       if (onTheWay.size >= maxDepth) {
-        const reason = `it is nested more than ${maxDepth} levels deep; raise limits.schemaDepth to allow it`;
+        const reason = `It is nested more than ${maxDepth} levels deep. Raise limits.schemaDepth to allow it.`;
         this.#report(inspection, "unreadable", root.pointer, reason);
         return;
       }
@@ -97,7 +97,7 @@ export class SchemaInspector {
       const holding = holdingOf(keyword, held);
       if (holding === undefined) return;
       if (!isWellFormed(holding, held)) {
-        const reason = `the value of ${keyword} is malformed; it is ignored`;
+        const reason = `The value of ${keyword} is malformed and is ignored.`;
         this.#report(inspection, "repaired", extendPointer(pointer(), keyword), reason);
       } else if (holding === "one") {
         visit(held, () => extendPointer(pointer(), keyword));
@@ -134,11 +134,11 @@ export class SchemaInspector {
     const known = knownTypes(schema);
     const { pattern } = schema;
     if (typeof pattern === "string" && pattern.length > this.#limits.patternLength) {
-      const reason = `the pattern is longer than ${this.#limits.patternLength} characters; it is ignored`;
+      const reason = `The pattern is longer than ${this.#limits.patternLength} characters and is ignored.`;
       this.#report(inspection, "repaired", extendPointer(pointer(), "pattern"), reason);
     }
     if (known !== undefined && known.length < (Array.isArray(schema["type"]) ? schema["type"].length : 1)) {
-      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is not a JSON Schema type; it is ignored`;
+      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is not a JSON Schema type and is ignored.`;
       this.#report(inspection, "repaired", extendPointer(pointer(), "type"), reason);
     }
   }

@@ -34,7 +34,7 @@ test("an undeclared scheme is reported and its alternative ignored", () => {
   expect(report.warnings).toEqual([
     {
       where: "#/paths/~1things/post/security",
-      reason: 'the security scheme "ghost" is not declared; the alternative is ignored',
+      reason: 'The security scheme "ghost" is not declared. The alternative is ignored.',
     },
   ]);
 });

@@ -18,7 +18,7 @@ export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): Read
       const located = document.references.deref({ value, pointer: where, base: "" });
       const scheme = isObject(located.value) ? readScheme(located.value) : undefined;
       if (scheme !== undefined) schemes.set(name, scheme);
-      else warn(where, "the security scheme is not supported; it is ignored");
+      else warn(where, "The security scheme is not supported and is ignored.");
     } catch (error) {
       if (!(error instanceof ReferenceProblem)) throw error;
       warn(where, error.message);
@@ -75,7 +75,7 @@ export function readSecurity(
     const missing = Object.keys(alternative).filter((name) => !schemes.has(name));
     if (missing.length > 0) {
       const where = holder === operation ? extendPointer(pointer, "security") : "#/security";
-      warn(where, `the security scheme ${quote(missing[0]!)} is not declared; the alternative is ignored`);
+      warn(where, `The security scheme ${quote(missing[0]!)} is not declared. The alternative is ignored.`);
       continue;
     }
     known.push(Object.keys(alternative).map((scheme) => ({ scheme, scopes: ownStrings(alternative, scheme) })));

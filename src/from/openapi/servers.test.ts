@@ -27,7 +27,7 @@ test("a query in a server's URL is reported and ignored", () => {
   const { report } = importQuietly(openAPI({ servers: [{ url: "https://api.test/v1?key=1" }] }));
 
   expect(report.warnings).toEqual([
-    { where: "#/paths/~1things/get", reason: "the query of the server's URL is ignored" },
+    { where: "#/paths/~1things/get", reason: "The query of the server's URL is ignored." },
   ]);
 });
 
@@ -54,8 +54,8 @@ test.each([
 });
 
 test("the error for a relative server without a document URL names the setting", () => {
-  expect(() => importQuietly(openAPI({ servers: [{ url: "/api" }] }))).toThrow("set baseUrl");
-  expect(() => importQuietly(openAPI({ servers: undefined }))).toThrow("set baseUrl");
+  expect(() => importQuietly(openAPI({ servers: [{ url: "/api" }] }))).toThrow("Set baseUrl.");
+  expect(() => importQuietly(openAPI({ servers: undefined }))).toThrow("Set baseUrl.");
 });
 
 test.each([
@@ -80,8 +80,8 @@ test("an object or a file does not decide where credentials go, however it names
     for (const credentials of [{ auth }, { headers: { "x-api-key": "s3cret" } }]) {
       const config = { ...located, ...credentials };
       expect(() => importQuietly(openAPI(), config)).toThrow(
-        "the server https://api.test has another origin than the document, and credentials are configured; " +
-          "set baseUrl, or add the origin to allowedOrigins",
+        "The server https://api.test has another origin than the document, and credentials are configured. " +
+          "Set baseUrl, or add the origin to allowedOrigins.",
       );
       expect(importQuietly(openAPI(), { ...config, baseUrl: "https://api.test/v1" }).operations).toHaveLength(1);
       expect(importQuietly(openAPI(), { ...config, allowedOrigins: ["https://api.test"] }).operations).toHaveLength(1);
@@ -95,7 +95,7 @@ test("allowedOrigins must be an array", () => {
   expect(() => importQuietly(openAPI(), config)).toThrow("allowedOrigins must be an array of strings");
 });
 
-test("an operation's own server on another origin than the document's gets no credentials unless it is named", () => {
+test("an operation's own server on another origin than the document receives no credentials unless it is allowed", () => {
   const spec = openAPIWith({ servers: [{ url: "https://upload.test" }] });
 
   expect(() => importQuietly(spec, { auth })).toThrow("allowedOrigins");

@@ -22,19 +22,19 @@ export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, po
   const fetched = config.documentUrl?.startsWith("file:") ? undefined : config.documentUrl;
   const base = fetched ?? (filled.startsWith("//") ? "https://unknown.invalid/" : undefined);
   if (!URL.canParse(filled, base)) {
-    return { reason: `the server ${quote(filled)} is relative and the document has no URL; set baseUrl` };
+    return { reason: `The server ${quote(filled)} is relative and the document has no URL. Set baseUrl.` };
   }
   const url = new URL(filled, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return { reason: `the server ${quote(filled)} does not use http or https` };
+    return { reason: `The server ${quote(filled)} does not use http or https.` };
   }
-  if (url.username !== "" || url.password !== "") return { reason: "the server's URL contains credentials" };
+  if (url.username !== "" || url.password !== "") return { reason: "The server's URL contains credentials." };
   if (!mayGetCredentials(url, config)) {
     return {
-      reason: `the server ${url.origin} has another origin than the document, and credentials are configured; set baseUrl, or add the origin to allowedOrigins`,
+      reason: `The server ${url.origin} has another origin than the document, and credentials are configured. Set baseUrl, or add the origin to allowedOrigins.`,
     };
   }
-  if (url.search !== "") warn(pointer, "the query of the server's URL is ignored");
+  if (url.search !== "") warn(pointer, "The query of the server's URL is ignored.");
   return { url: withoutTrailingSlash(url) };
 }
 
@@ -72,12 +72,12 @@ function fillVariables(
     const variable = ownObject(ownObject(server, "variables"), name);
     const value = getOwn(given, name) ?? getOwn(variable, "default");
     if (value === undefined || value === null) {
-      warn(pointer, `the server variable ${quote(name)} has no value; set it in serverVariables`);
+      warn(pointer, `The server variable ${quote(name)} has no value. Set it in serverVariables.`);
       return whole;
     }
     const allowed = ownStrings(variable, "enum");
     if (allowed.length > 0 && !allowed.includes(String(value))) {
-      warn(pointer, `the server variable ${quote(name)} does not allow the value in serverVariables`);
+      warn(pointer, `The server variable ${quote(name)} does not allow the value in serverVariables.`);
     }
     return String(value);
   });

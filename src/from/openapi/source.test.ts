@@ -190,7 +190,7 @@ test("a report that has not changed is logged once, however often the document i
     await source.reload();
 
     expect(warn.mock.calls.map(([text]) => text)).toEqual([
-      expect.stringMatching(/logged: #\/paths\/~1a\/put was skipped: /),
+      expect.stringMatching(/logged: #\/paths\/~1a\/put was skipped\. /),
     ]);
   } finally {
     warn.mockRestore();

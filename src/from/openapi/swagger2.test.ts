@@ -125,7 +125,7 @@ test.each([
   expect((await sendOne(swagger({}, overrides), {})).url).toBe(expected);
 });
 
-test("without a host the document's own is meant", async () => {
+test("without a host, the host of the document is used", async () => {
   const spec = swagger({}, { host: undefined, schemes: undefined });
 
   expect((await sendOne(spec, {}, { documentUrl: "https://docs.test/a/swagger.json" })).url).toBe(
@@ -153,7 +153,7 @@ test("a body beside form fields wins, and that is reported", () => {
   const { report } = importQuietly(swagger({ parameters }));
 
   expect(report.warnings).toEqual([
-    { where: "#/paths/~1things/post", reason: "form fields beside a body cannot be sent; they are ignored" },
+    { where: "#/paths/~1things/post", reason: "Form fields beside a body cannot be sent and are ignored." },
   ]);
 });
 

@@ -29,13 +29,16 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
     else if (location === "path" || location === "query" || location === "header") {
       parameters.push(readParameter(parameter, location));
     } else {
-      warn(parameter.pointer, `${quote(String(location))} is not a valid parameter location; the parameter is ignored`);
+      warn(
+        parameter.pointer,
+        `${quote(String(location))} is not a valid parameter location. The parameter is ignored.`,
+      );
     }
   }
   const consumes = mediaTypes(operation.value, document.root, "consumes");
   const produces = mediaTypes(operation.value, document.root, "produces");
   if (body !== undefined && fields.length > 0) {
-    warn(found.pointer, "form fields beside a body cannot be sent; they are ignored");
+    warn(found.pointer, "Form fields beside a body cannot be sent and are ignored.");
   }
   return {
     ...found,

@@ -89,7 +89,7 @@ async function failureOf(call: Promise<unknown>): Promise<CallError> {
 }
 
 describe("an import with trust", () => {
-  test("sends the input with POST to the origin of the document, whatever the document says", async () => {
+  test("sends the input with POST to the origin of the document, whatever server the document declares", async () => {
     const operation = described({
       name: "a b/c",
       accessControl: { requiredScopes: [], customAuth: "x" },
@@ -138,7 +138,7 @@ describe("an import with trust", () => {
     ]);
   });
 
-  test("skips what is not a valid operation, and says why", async () => {
+  test("skips an invalid operation and reports the reason", async () => {
     const { registry, report } = await importFrom(
       documentOf([
         undefined,
@@ -156,16 +156,16 @@ describe("an import with trust", () => {
     );
     expect(registry.list().map(({ name }) => name)).toEqual(["create"]);
     expect(report.skipped.map(({ reason }) => reason)).toEqual([
-      'it has no "x-alkdev-operation"; import it without trust',
+      'It has no "x-alkdev-operation". Import it without trust.',
       expect.stringContaining("/namespace must be 1 to 64 characters"),
       expect.stringContaining("/name must be 1 to 256 characters"),
       expect.stringContaining("/type must be"),
-      "a URL cannot contain its name",
-      "its schemas are not components of the document",
-      "its schemas are not components of the document",
-      "its schemas are not components of the document",
+      "Its name cannot be part of a URL.",
+      "Its schemas are not components of the document.",
+      "Its schemas are not components of the document.",
+      "Its schemas are not components of the document.",
       expect.stringContaining("/errorSchemas/0/code"),
-      'the id "task.create" is already used by another operation',
+      'The id "task.create" is already used by another operation.',
     ]);
   });
 

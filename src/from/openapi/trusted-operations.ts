@@ -1,11 +1,12 @@
 import type { TSchema } from "typebox";
-import { isNestedDeeper } from "../../internal/body.ts";
-import { logger } from "../../internal/log.ts";
+import { isNestedDeeper } from "../../internal/json-depth.ts";
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import {
   assertValidSpec,
   type ErrorDefinition,
+  envelopeType,
+  eventStreamType,
   formatOperationId,
   formatOperationPath,
   isCallError,
@@ -23,19 +24,17 @@ import { badConfig, documentLimitExceeded } from "./errors.ts";
 import { createFilter } from "./filter.ts";
 import { createEndpointHandler } from "./handler.ts";
 import { findMethodEntries } from "./method-entries.ts";
-import { type ImportedOperation, once } from "./operation.ts";
+import { renamed } from "./names.ts";
+import { type ImportContext, type ImportedOperation, lazySchema, once } from "./operation.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { resolveBaseUrl } from "./servers.ts";
 import { ownObject } from "./values.ts";
-import { envelopeType } from "./wire/operation-response.ts";
 
 /** How the operations of a trusted server are imported. */
 export interface TrustedImport {
   /** Namespace of all operations. @default the one that each operation has */
   namespace?: string | undefined;
 }
-
-const log = logger("from", "openapi");
 
 /** The extension that contains the spec of an operation, without its access rule and `_meta`. */
 const extension = "x-alkdev-operation";
@@ -48,196 +47,143 @@ const extension = "x-alkdev-operation";
 export function importTrustedOperations(
   document: OpenAPIDocument,
   config: HTTPServiceConfig,
-  { namespace }: TrustedImport,
+  { namespace: fixed }: TrustedImport,
   report: ReportBuilder,
 ): ImportedOperation[] {
-  const importer = new TrustedImporter(document, config, namespace, report);
+  const context = { document, config, securitySchemes: readSecuritySchemes(document, report.warn) };
+  const components = ownObject(ownObject(document.root, "components"), "schemas") ?? {};
+  const base = resolveBaseUrl([{ url: "." }], config, "#/servers", report.warn); // The document cannot choose it.
+  if (base.url === undefined) {
+    throw badConfig("With trust, the document must be read from a URL, or baseUrl must be set.");
+  }
+  const isWanted = createFilter(config);
+  const limit = document.limits.operations;
+  const operations = new Map<string, ImportedOperation>();
+
+  const add = (entry: MethodEntry) => {
+    const { pointer, method, path, operation } = entry;
+    const served = readSpec(getOwn(operation.value, extension), config, components);
+    const spec = { ...served, namespace: fixed ?? served.namespace, name: renamed(config, served.name, entry) };
+    const id = formatOperationId(spec.namespace, spec.name);
+    const { namespace, name, tags = [] } = spec;
+    if (!isWanted({ namespace, name, operationId: served.name, tags, method, path })) {
+      return report.skipped(pointer, "The configuration excludes it.", { requested: true });
+    }
+    if (operations.has(id)) throw badConfig(`The id ${quote(id)} is already used by another operation.`);
+    if (operations.size >= limit) throw documentLimitExceeded("operations", `over ${limit} operations`);
+    // The URL follows from the names of the server.
+    const url = { baseUrl: base.url, path: formatOperationPath(served.namespace, served.name) };
+    if (url.path === undefined) throw badConfig("Its name cannot be part of a URL.");
+    const security = readSecurity(document, operation.value, context.securitySchemes, pointer, report.warn);
+    operations.set(id, toOperation(context, components, spec, { ...url, path: url.path, security }));
+    report.imported(id);
+  };
+
   const { entries, unusable } = findMethodEntries(document);
   for (const { where, reason } of unusable) report.skipped(where, reason);
-  for (const entry of entries) importer.add(entry);
-  return [...importer.operations.values()];
-}
-
-class TrustedImporter {
-  /** By id. */
-  readonly operations = new Map<string, ImportedOperation>();
-  readonly #document: OpenAPIDocument;
-  readonly #config: HTTPServiceConfig;
-  readonly #namespace: string | undefined;
-  readonly #report: ReportBuilder;
-  readonly #baseUrl: string;
-  readonly #isWanted: ReturnType<typeof createFilter>;
-  readonly #securitySchemes: EndpointPlan["securitySchemes"];
-  readonly #schemas: JSONObject;
-
-  constructor(
-    document: OpenAPIDocument,
-    config: HTTPServiceConfig,
-    namespace: string | undefined,
-    report: ReportBuilder,
-  ) {
-    this.#document = document;
-    this.#config = config;
-    this.#namespace = namespace;
-    this.#report = report;
-    this.#baseUrl = findBaseUrl(config, report);
-    this.#isWanted = createFilter(config);
-    this.#securitySchemes = readSecuritySchemes(document, report.warn);
-    this.#schemas = ownObject(ownObject(document.root, "components"), "schemas") ?? {};
-  }
-
-  add(entry: MethodEntry): void {
-    const { pointer, operation } = entry;
-    const described = getOwn(operation.value, extension);
-    if (!isObject(described)) {
-      this.#report.skipped(pointer, `it has no "${extension}"; import it without trust`);
-      return;
-    }
+  for (const entry of entries) {
     try {
-      this.#add(entry, this.#readSpec(described));
+      add(entry);
     } catch (error) {
       if (!isCallError(error) || error.code === "LIMIT_EXCEEDED") throw error;
-      this.#report.skipped(pointer, error.message.replace(/\.$/, ""));
+      report.skipped(entry.pointer, error.message);
     }
   }
-
-  #add(entry: MethodEntry, served: OperationSpec): void {
-    const { pointer, method, path } = entry;
-    const { rename } = this.#config;
-    const renamed = typeof rename === "function" ? rename(served.name, { method, path }) : getOwn(rename, served.name);
-    const name = typeof renamed === "string" && renamed !== "" ? renamed : served.name;
-    const namespace = this.#namespace ?? served.namespace;
-    const id = formatOperationId(namespace, name);
-    const subject = { namespace, name, operationId: served.name, tags: served.tags ?? [], method, path };
-    if (!this.#isWanted(subject)) {
-      this.#report.skipped(pointer, "excluded by include or exclude", { requested: true });
-      return;
-    }
-    if (this.operations.has(id)) throw badConfig(`the id ${quote(id)} is already used by another operation`);
-    const limit = this.#document.limits.operations;
-    if (this.operations.size >= limit) throw documentLimitExceeded("operations", `over ${limit} operations`);
-    this.operations.set(id, this.#toOperation(entry, served, { ...served, namespace, name }, id));
-    this.#report.imported(id);
-  }
-
-  /** Reads a spec. Its schemas are references, which are resolved when they are first read. */
-  #readSpec(described: JSONObject): OperationSpec {
-    const { accessControl, outputPolicy } = this.#config;
-    const spec: OperationSpec = {
-      ...toPublicSpec(described as unknown as OperationSpec),
-      // Not `??`: a rule that is `null` by mistake is refused, and must not let every caller in.
-      accessControl: accessControl === undefined ? { requiredScopes: [] } : accessControl,
-      ...(outputPolicy !== undefined && { outputPolicy }),
-    };
-    assertValidSpec(spec);
-    const { inputSchema, outputSchema, errorSchemas = [] } = spec;
-    for (const schema of [inputSchema, outputSchema, ...errorSchemas.map((error) => error.schema)]) {
-      if (this.#componentOf(schema) === undefined) throw badConfig("its schemas are not components of the document");
-    }
-    return spec;
-  }
-
-  /** @param served - the spec of the server, from which the URL follows */
-  #toOperation(
-    { operation, pointer }: MethodEntry,
-    served: OperationSpec,
-    spec: OperationSpec,
-    id: string,
-  ): ImportedOperation {
-    const path = formatOperationPath(served.namespace, served.name);
-    if (path === undefined) throw badConfig("a URL cannot contain its name");
-    const isStream = spec.type === OperationType.SUBSCRIPTION;
-    const security = readSecurity(this.#document, operation.value, this.#securitySchemes, pointer, this.#report.warn);
-    const inputSchema = this.#lazySchema(spec.inputSchema, id, "input schema", { not: {} });
-    const outputSchema = this.#lazySchema(spec.outputSchema, id, "output schema", {});
-    const errorSchemas = once(() => this.#toErrors(spec.errorSchemas ?? [], id));
-    const http = once(() =>
-      createEndpointHandler(
-        {
-          operationId: id,
-          method: "POST",
-          path,
-          baseUrl: this.#baseUrl,
-          parameters: [],
-          body: { argument: "body", required: false, media: [{ mediaType: "application/json", encoding: {} }] },
-          declaresJSON: true,
-          accept: isStream ? ["text/event-stream", envelopeType] : [envelopeType],
-          ...(isStream && { stream: "sse" }),
-          isOperation: true,
-          hasJSONEvents: true,
-          security,
-          securitySchemes: this.#securitySchemes,
-          errorCodes: new Map(),
-          idempotent: spec.type !== OperationType.MUTATION || spec.idempotent === true,
-          get outputSchema() {
-            return outputSchema();
-          },
-        },
-        this.#config,
-      ),
-    );
-    const { inputSchema: _input, outputSchema: _output, errorSchemas: declared, ...fields } = spec;
-    const imported: ImportedOperation = {
-      ...fields,
-      get inputSchema() {
-        return inputSchema();
-      },
-      get outputSchema() {
-        return outputSchema();
-      },
-      fillDefaults: false,
-      handler: (input: unknown, context: OperationContext) => http().handler(input, context),
-    };
-    if (declared === undefined) return imported;
-    return Object.defineProperty(imported, "errorSchemas", { get: errorSchemas, enumerable: true });
-  }
-
-  #toErrors(errors: readonly ErrorDefinition[], id: string): ErrorDefinition[] {
-    const restored = errors.map(({ schema, ...error }) => {
-      const restore = this.#lazySchema(schema, id, `schema of the error ${error.code}`, {});
-      return Object.freeze(Object.defineProperty({ ...error, schema }, "schema", { get: restore, enumerable: true }));
-    });
-    return Object.freeze(restored) as ErrorDefinition[];
-  }
-
-  /** Returns the name of the component that a reference names, if it exists. */
-  #componentOf(reference: unknown): string | undefined {
-    const $ref = getOwn(reference, "$ref");
-    const name =
-      typeof $ref === "string" && $ref.startsWith(componentPrefix) ? $ref.slice(componentPrefix.length) : undefined;
-    return name !== undefined && isObject(getOwn(this.#schemas, name)) ? name : undefined;
-  }
-
-  /**
-   * Restores a schema when it is first read. It is checked then, but stays as the server has it: the registry treats it
-   * like any foreign schema. A schema that cannot be used is replaced by `fallback` and logged.
-   */
-  #lazySchema(reference: unknown, id: string, part: string, fallback: JSONObject): () => TSchema {
-    const { limits } = this.#document;
-    return once(() => {
-      try {
-        const schema = this.#restore(reference);
-        FromSchema(schema, { limits });
-        return schema as TSchema;
-      } catch (error) {
-        log.warn("The {part} of {id} cannot be used: {error}", { id, part, error });
-        return fallback as TSchema;
-      }
-    });
-  }
-
-  #restore(reference: unknown): unknown {
-    const name = this.#componentOf(reference)!;
-    const source = getOwn(this.#schemas[name], sourceKeyword);
-    const isTooDeep = typeof source === "string" && isNestedDeeper(source, this.#document.limits.jsonDepth);
-    if (isTooDeep) throw badConfig("The schema is nested too deeply.");
-    return restoreComponent(this.#schemas, name);
-  }
+  return [...operations.values()];
 }
 
-/** Returns the URL below which the operations are. The document cannot choose it. */
-function findBaseUrl(config: HTTPServiceConfig, report: ReportBuilder): string {
-  const base = resolveBaseUrl([{ url: "." }], config, "#/servers", report.warn);
-  if (base.url !== undefined) return base.url;
-  throw badConfig("With trust, the document must be read from a URL, or baseUrl must be set.");
+/** Reads a spec. Its schemas are references to components, which are restored when they are first read. */
+function readSpec(described: unknown, config: HTTPServiceConfig, components: JSONObject): OperationSpec {
+  if (!isObject(described)) throw badConfig(`It has no "${extension}". Import it without trust.`);
+  const { accessControl, outputPolicy } = config;
+  const spec: OperationSpec = {
+    ...toPublicSpec(described as unknown as OperationSpec),
+    // Not `??`: a rule that is `null` by mistake is refused, and must not let every caller in.
+    accessControl: accessControl === undefined ? { requiredScopes: [] } : accessControl,
+    ...(outputPolicy !== undefined && { outputPolicy }),
+  };
+  assertValidSpec(spec);
+  const { inputSchema, outputSchema, errorSchemas = [] } = spec;
+  for (const schema of [inputSchema, outputSchema, ...errorSchemas.map((error) => error.schema)]) {
+    if (!isObject(getOwn(components, componentOf(schema)))) {
+      throw badConfig("Its schemas are not components of the document.");
+    }
+  }
+  return spec;
+}
+
+/** Returns the name of the component to which a schema refers. */
+function componentOf(schema: TSchema): string {
+  const $ref = getOwn(schema, "$ref");
+  return typeof $ref === "string" && $ref.startsWith(componentPrefix) ? $ref.slice(componentPrefix.length) : "";
+}
+
+function toOperation(
+  { document, config, securitySchemes }: ImportContext,
+  components: JSONObject,
+  spec: OperationSpec,
+  route: Pick<EndpointPlan, "baseUrl" | "path" | "security">,
+): ImportedOperation {
+  const { inputSchema, outputSchema, errorSchemas, ...fields } = spec;
+  const id = formatOperationId(spec.namespace, spec.name);
+  const isStream = spec.type === OperationType.SUBSCRIPTION;
+  const restore = (schema: TSchema, part: string, fallback: JSONObject) =>
+    lazySchema(id, part, () => restoreSchema(components, componentOf(schema), document.limits), fallback);
+  const input = restore(inputSchema, "input schema", { not: {} });
+  const output = restore(outputSchema, "output schema", {});
+  const errors = errorSchemas?.map(({ schema, ...error }): ErrorDefinition => {
+    const details = restore(schema, `schema of the error ${error.code}`, {});
+    return Object.freeze({
+      ...error,
+      get schema() {
+        return details();
+      },
+    });
+  });
+  const http = once(() =>
+    createEndpointHandler(
+      {
+        ...route,
+        operationId: id,
+        method: "POST",
+        parameters: [],
+        body: { argument: "body", required: false, media: [{ mediaType: "application/json", encoding: {} }] },
+        declaresJSON: true,
+        accept: isStream ? [eventStreamType, envelopeType] : [envelopeType],
+        ...(isStream && { stream: "sse" }),
+        isOperation: true,
+        hasJSONEvents: true,
+        securitySchemes,
+        errorCodes: new Map(),
+        idempotent: spec.type !== OperationType.MUTATION || spec.idempotent === true,
+        get outputSchema() {
+          return output();
+        },
+      },
+      config,
+    ),
+  );
+  return {
+    ...fields,
+    get inputSchema() {
+      return input();
+    },
+    get outputSchema() {
+      return output();
+    },
+    errorSchemas: errors && (Object.freeze(errors) as ErrorDefinition[]),
+    fillDefaults: false,
+    handler: (input: unknown, context: OperationContext) => http().handler(input, context),
+  };
+}
+
+/** Restores a schema. It is checked, but stays as the server has it: the registry treats it like any foreign schema. */
+function restoreSchema(components: JSONObject, name: string, limits: OpenAPIDocument["limits"]): TSchema {
+  const source = getOwn(components[name], sourceKeyword);
+  if (typeof source === "string" && isNestedDeeper(source, limits.jsonDepth)) {
+    throw badConfig("The schema is nested too deeply.");
+  }
+  const schema = restoreComponent(components, name);
+  FromSchema(schema, { limits });
+  return schema as TSchema;
 }

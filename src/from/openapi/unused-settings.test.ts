@@ -22,19 +22,19 @@ test("settings that match the document cause no warning", () => {
 });
 
 test.each([
-  [{ include: ["listPet", "getPet"] }, "config.include", '"listPet" does not match any operation of the document'],
-  [{ include: ["get_pets*"] }, "config.include", '"get_pets*" does not match any operation of the document'],
-  [{ exclude: { tags: ["listPets"] } }, "config.exclude", '"listPets" does not match any operation of the document'],
-  [{ rename: { listPet: "list" } }, "config.rename", 'the document has no operation "listPet"'],
+  [{ include: ["listPet", "getPet"] }, "config.include", '"listPet" does not match any operation of the document.'],
+  [{ include: ["get_pets*"] }, "config.include", '"get_pets*" does not match any operation of the document.'],
+  [{ exclude: { tags: ["listPets"] } }, "config.exclude", '"listPets" does not match any operation of the document.'],
+  [{ rename: { listPet: "list" } }, "config.rename", 'The document has no operation "listPet".'],
   [
     { auth: { schemes: { bearer: { type: "bearer", token: "t0k3n" } } } },
     "config.auth.schemes",
-    'the document declares no security scheme "bearer"; it has "key"',
+    'The document declares no security scheme "bearer". It has "key".',
   ],
   [
     { pagination: { operations: { listPet: { kind: "link" } } } },
     "config.pagination.operations",
-    'the document has no operation "listPet"',
+    'The document has no operation "listPet".',
   ],
 ] as const)("a setting that matches nothing is reported: %j", (config, where, reason) => {
   const { report } = importQuietly(spec, { baseUrl: "https://api.test", ...(config as object) });

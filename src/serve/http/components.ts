@@ -11,22 +11,50 @@ export interface ComponentReference {
 const maxNameLength = 120;
 
 /** Matches the JSON of every schema that other programs cannot read as it is. Most schemas are written unchanged. */
-const mayChange =
-  /"(?:\$(?:ref|id|anchor|schema|dynamicRef|dynamicAnchor|recursiveRef)|additionalItems)"|"items":\[|"type":(?!"(?:string|number|integer|boolean|object|array|null)")/;
+const mayChange = new RegExp(
+  [
+    '"(?:\\$(?:ref|id|anchor|schema|dynamicRef|dynamicAnchor|recursiveRef)|additionalItems|nullable)"',
+    '"x-alkdev-|"items":\\[|"exclusive(?:Min|Max)imum":[tf]',
+    '"type":(?!"(?:string|number|integer|boolean|object|array|null)")',
+  ].join("|"),
+);
+
+/** Keywords whose values are not schemas. Tools resolve every `$ref` in them as well. */
+const annotation = /^(?:x-|examples?$|default$)/;
+
+/** Removes what tools of OpenAPI 3.1 refuse: `nullable`, which is part of the type, and references in annotations. */
+function adapt(schema: JSONObject): void {
+  for (const [keyword, value] of Object.entries(schema)) {
+    const isRefused = annotation.test(keyword) && JSON.stringify(value).includes('"$ref":');
+    if (isRefused || keyword === "nullable") delete schema[keyword];
+  }
+}
+
+/** Names that differ from each other. */
+export class UniqueNames {
+  /** How often a name was wanted. */
+  readonly #counts = new Map<string, number>();
+
+  /** Returns the wanted name, or one with a number if it was returned before. */
+  take(wanted: string): string {
+    const count = (this.#counts.get(wanted) ?? 0) + 1;
+    this.#counts.set(wanted, count);
+    return count === 1 ? wanted : this.take(`${wanted}_${count}`);
+  }
+}
 
 /**
- * The names of one OpenAPI document, and its schemas. Each schema is written once, even if several operations have it, and its references are
- * pointers into the document.
+ * The schemas of one OpenAPI document. Each schema is written once, even if several operations have it, and its references
+ * are pointers into the document.
  *
  * A schema that other programs cannot read as it is, such as one with an `$id`, is written differently. Its component
  * then also contains the JSON of the original as `x-alkdev-source`, from which importers restore it.
  */
 export class Components {
   readonly schemas: Record<string, JSONObject> = {};
+  /** Names by the JSON of the schema. */
   readonly #names = new Map<string, string>();
-  readonly #taken = new Set<string>();
-  /** The next number to append to a name that is in use. */
-  readonly #counts = new Map<string, number>();
+  readonly #taken = new UniqueNames();
 
   /** Adds a schema and returns the reference to it. Throws for a schema that is not JSON. */
   add(schema: unknown, wantedName: string): ComponentReference {
@@ -43,31 +71,16 @@ export class Components {
 
   /** Writes a schema as other programs read it. */
   #write(source: string, name: string): void {
-    const component = toPublicSchema(JSON.parse(source), `/components/schemas/${name}`);
+    const component = toPublicSchema(JSON.parse(source), `/components/schemas/${name}`, adapt);
+    // Importers would restore the schema from an annotation of the operation.
+    for (const keyword of Object.keys(component)) if (keyword.startsWith("x-alkdev-")) delete component[keyword];
     const parts = splitComponent(name, component, (definition) => this.#freeName(`${name}.${definition}`));
     Object.assign(this.schemas, parts);
     if (JSON.stringify(restoreComponent(parts, name)) === source) return;
     this.schemas[name] = { ...parts[name], [sourceKeyword]: source };
   }
 
-  /** Returns the id of an operation in the document: unique, and without characters that URLs cannot contain. */
-  takeOperationId(id: string): string {
-    return this.#take("operation", id.replaceAll(/[^A-Za-z0-9._~:/@!$&'()*+,;=-]/g, "_"));
-  }
-
   #freeName(wanted: string): string {
-    return this.#take("schema", wanted.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, maxNameLength));
-  }
-
-  /** Returns a name that is unique among the names of its kind. */
-  #take(kind: "schema" | "operation", base: string): string {
-    let name = base;
-    while (this.#taken.has(`${kind} ${name}`)) {
-      const count = this.#counts.get(`${kind} ${base}`) ?? 2;
-      this.#counts.set(`${kind} ${base}`, count + 1);
-      name = `${base}_${count}`;
-    }
-    this.#taken.add(`${kind} ${name}`);
-    return name;
+    return this.#taken.take(wanted.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, maxNameLength));
   }
 }

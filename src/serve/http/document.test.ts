@@ -318,6 +318,30 @@ describe("the OpenAPI document", () => {
     });
   });
 
+  test("omits what tools of OpenAPI 3.1 refuse, and keeps the schema for importers", async () => {
+    const reference = { $ref: "#/nowhere" };
+    const inputSchema = {
+      type: "object",
+      properties: {
+        a: { type: "string", nullable: true, "x-policies": [reference], "x-kept": 1, default: null },
+        b: { type: "number", minimum: 1, exclusiveMinimum: true, example: reference, "x-alkdev-kept": 1 },
+      },
+      examples: [{ deep: [reference] }],
+      default: reference,
+      "x-alkdev-source": "{",
+      "x-alkdev-definitions": {},
+    };
+    const { components } = await documentOf([operation({ name: "find", inputSchema: inputSchema as never })]);
+    expect((components as { schemas: JSONObject }).schemas["test.find.input"]).toEqual({
+      type: "object",
+      properties: {
+        a: { type: ["string", "null"], "x-kept": 1, default: null },
+        b: { type: "number", exclusiveMinimum: 1, "x-alkdev-kept": 1 },
+      },
+      "x-alkdev-source": JSON.stringify(inputSchema),
+    });
+  });
+
   test("contains the security schemes of the authenticator, of which a caller needs one", async () => {
     const securitySchemes = {
       token: { type: "http", scheme: "bearer" },

@@ -1,14 +1,13 @@
-import { toBase64 } from "../../internal/base64.ts";
+import { type Bytes, toBase64 } from "../../internal/base64.ts";
 import { escapeToken } from "../../internal/json-pointer.ts";
 import { logger } from "../../internal/log.ts";
-import { getOwn, type JSONObject, setOwn } from "../../internal/objects.ts";
+import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { truncate } from "../../internal/text.ts";
-import { type ErrorDefinition, formatOperationId, type OperationSpec, OperationType } from "../../operation/index.ts";
+import { eventStreamType, type OperationSpec, OperationType, problemType } from "../../operation/index.ts";
 import { assertsNothing } from "../../schema/index.ts";
-import type { AuthenticatorDescription } from "../authenticator.ts";
-import { safetyHeaders, statusOf } from "../outcome.ts";
-import type { ServedOperation, VisibleSet } from "../visible.ts";
-import { type ComponentReference, Components } from "./components.ts";
+import type { SecurityScheme } from "../authenticator.ts";
+import { statusOf } from "../outcome.ts";
+import { type ComponentReference, Components, UniqueNames } from "./components.ts";
 import type { InputMapping, InputParameter } from "./parameters.ts";
 import type { Route } from "./routes.ts";
 
@@ -22,107 +21,28 @@ export interface DocumentInfo {
   description?: string;
 }
 
-/** Options of {@link createDocument}. */
-export interface DocumentOptions {
-  readonly info?: DocumentInfo | undefined;
-  /** Credentials of callers. Missing for a server without authentication. */
-  readonly security?: AuthenticatorDescription | undefined;
-}
-
-/** Options of {@link createDocumentHandler}. */
-export interface DocumentHandlerOptions extends DocumentOptions {
-  /** Value of `Vary`: the headers that identify callers. */
-  readonly vary: string;
-  /** Returns the route of an operation that the document describes; `undefined` if it has none. */
-  routeOf(operation: ServedOperation): Route | undefined;
-}
-
 const log = logger("serve", "http");
 
 /** The bytes of a document, and the hash that identifies them. */
-interface WrittenDocument {
-  readonly body: Uint8Array<ArrayBuffer>;
+export interface WrittenDocument {
+  readonly body: Bytes;
   readonly etag: string;
 }
 
-/** A response with a document, or with 304 and no body. */
-export interface DocumentResponse {
-  readonly status: 200 | 304;
-  readonly headers: Record<string, string>;
-  readonly body: Uint8Array<ArrayBuffer> | null;
-}
-
-/** Responds to `GET /openapi.json`. `ifNoneMatch` is the header of that name. */
-export type DocumentHandler = (visible: VisibleSet, ifNoneMatch: string | null) => Promise<DocumentResponse>;
-
-/**
- * Creates the handler of the document. Callers who see the same operations share a document, which is written when the
- * first of them requests it.
- */
-export function createDocumentHandler(options: DocumentHandlerOptions): DocumentHandler {
-  const write = (visible: VisibleSet) => writeDocument(visible, options);
-  return async (visible, ifNoneMatch) => {
-    const { body, etag } = await visible.derive(options, write);
-    const headers: Record<string, string> = { "cache-control": "private, no-cache", etag };
-    if (options.vary !== "") headers["vary"] = options.vary;
-    if (isKnown(ifNoneMatch, etag)) return { status: 304, headers, body: null };
-    return { status: 200, headers: { ...safetyHeaders, ...headers, "content-type": "application/json" }, body };
-  };
-}
-
-async function writeDocument({ operations }: VisibleSet, options: DocumentHandlerOptions): Promise<WrittenDocument> {
-  const routes = operations.flatMap((operation) => options.routeOf(operation) ?? []);
-  const body = new TextEncoder().encode(JSON.stringify(createDocument(routes, options)));
+/** Writes the OpenAPI 3.1 document of some routes. An operation whose schemas are not JSON is left out and logged. */
+export async function writeDocument(
+  routes: readonly Route[],
+  info: DocumentInfo | undefined,
+  securitySchemes: Readonly<Record<string, SecurityScheme>>,
+): Promise<WrittenDocument> {
+  const text = JSON.stringify(createDocument(routes, info, securitySchemes));
+  const body = new TextEncoder().encode(text);
   const digest = await crypto.subtle.digest("SHA-256", body);
   return { body, etag: `"${toBase64(new Uint8Array(digest))}"` };
 }
 
-/** Returns whether a client already has the document, by its `If-None-Match` header. */
-function isKnown(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false;
-  return ifNoneMatch.split(",").some((item) => item.trim() === "*" || item.trim().replace(/^W\//, "") === etag);
-}
-
 /** Name of the schema of problem details. Names of other schemas contain a dot. */
 const problemName = "Problem";
-const problemType = "application/problem+json";
-
-/** Creates the OpenAPI 3.1 document of some operations. An operation whose schemas are not JSON is left out and logged. */
-export function createDocument(routes: Iterable<Route>, options: DocumentOptions): JSONObject {
-  const components = new Components();
-  components.schemas[problemName] = problemSchema;
-  const paths: Record<string, JSONObject> = {};
-  // Paths that differ only in the names of their parameters are the same path.
-  const pathsByShape = new Map<string, string>();
-  for (const route of routes) {
-    try {
-      const shape = route.path.replaceAll(/\{[^{}]*\}/g, "{}");
-      const path = pathsByShape.get(shape) ?? route.path;
-      const described = new OperationDescriber(route, path, components).describe();
-      pathsByShape.set(shape, path);
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: described };
-    } catch (error) {
-      log.warn("{id} is missing in the OpenAPI document: {error}", { id: route.operation.id, error });
-    }
-  }
-  const { title = "Operations", version = "1.0.0", description } = options.info ?? {};
-  const { securitySchemes = {} } = options.security ?? {};
-  return {
-    openapi: "3.1.0",
-    info: { title, version, ...(description !== undefined && { description }) },
-    // Relative to the URL of the document, so that it is correct behind every proxy.
-    servers: [{ url: "." }],
-    security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
-    paths,
-    components: {
-      schemas: components.schemas,
-      responses: {
-        [problemName]: problemResponse("The call failed.", { $ref: `#/components/schemas/${problemName}` }),
-      },
-      ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
-    },
-  };
-}
 
 const problemSchema: JSONObject = {
   type: "object",
@@ -141,164 +61,154 @@ const problemSchema: JSONObject = {
   required: ["code"],
 };
 
-/** The spec of an operation as the document contains it, with references to schemas. Importers restore the spec from it. */
-type DocumentedSpec = Omit<
-  OperationSpec,
-  "accessControl" | "_meta" | "inputSchema" | "outputSchema" | "errorSchemas"
-> & {
-  inputSchema: ComponentReference;
-  outputSchema: ComponentReference;
-  errorSchemas?: Array<Omit<ErrorDefinition, "schema"> & { schema: ComponentReference }>;
-};
+const problemReference = { $ref: `#/components/schemas/${problemName}` };
 
-class OperationDescriber {
-  readonly #route: Route;
-  /** Names of the parameters in the path. */
-  readonly #pathNames: readonly string[];
-  readonly #components: Components;
-  readonly #input: InputMapping;
-  readonly #published: OperationSpec;
-  readonly #spec: DocumentedSpec;
-
-  /** @param path - the path in the document, in which parameters may have other names than in the route */
-  constructor(route: Route, path: string, components: Components) {
-    this.#route = route;
-    this.#pathNames = Array.from(path.matchAll(/\{([^{}]*)\}/g), ([, name]) => name!);
-    this.#components = components;
-    this.#input = route.input ?? { parameters: [], body: "whole" };
-    this.#published = route.operation.published;
-    this.#spec = this.#toDocumentedSpec();
-  }
-
-  describe(): JSONObject {
-    const { namespace, name, title, description, tags } = this.#spec;
-    const id = formatOperationId(namespace, name);
-    const inPath = this.#input.parameters.filter((parameter) => parameter.in === "path");
-    const inQuery = this.#input.parameters.filter((parameter) => parameter.in === "query");
-    const parameters = [
-      ...inPath.map((parameter, index) => this.#toParameter({ ...parameter, name: this.#pathNames[index]! })),
-      ...inQuery.map((parameter) => this.#toParameter(parameter)),
-    ];
-    const body = this.#bodySchema();
-    return {
-      operationId: this.#components.takeOperationId(id),
-      summary: title ?? (firstLine(description) || id),
-      ...(description !== "" && { description }),
-      tags: tags === undefined || tags.length === 0 ? [namespace] : tags,
-      ...(parameters.length > 0 && { parameters }),
-      ...(body !== undefined && {
-        requestBody: { required: this.#isBodyRequired(), content: { "application/json": { schema: body } } },
-      }),
-      responses: {
-        ...this.#successes(),
-        ...this.#declaredErrors(),
-        default: { $ref: `#/components/responses/${problemName}` },
-      },
-      "x-alkdev-operation": this.#spec,
-    };
-  }
-
-  #toDocumentedSpec(): DocumentedSpec {
-    const { accessControl: _, _meta, inputSchema, outputSchema, errorSchemas, ...rest } = this.#published;
-    const id = formatOperationId(rest.namespace, rest.name);
-    return {
-      ...rest,
-      inputSchema: this.#components.add(inputSchema, `${id}.input`),
-      outputSchema: this.#components.add(outputSchema, `${id}.output`),
-      ...(errorSchemas !== undefined && {
-        errorSchemas: errorSchemas.map(({ schema, ...error }) => ({
-          ...error,
-          schema: this.#components.add(schema, `${id}.${error.code}`),
-        })),
-      }),
-    };
-  }
-
-  #toParameter({ name, property, in: location, schema, type }: InputParameter): JSONObject {
-    const reference = { $ref: this.#pointerTo(property) };
-    const description = getOwn(schema, "description");
-    return {
-      name,
-      in: location,
-      required: location === "path" || this.#isRequired(property),
-      ...(typeof description === "string" && { description }),
-      ...(type === undefined ? { content: { "application/json": { schema: reference } } } : { schema: reference }),
-    };
-  }
-
-  /** Returns the reference to the schema of a property. `listProperties` only knows properties of the input itself. */
-  #pointerTo(property: string): string {
-    return `${this.#spec.inputSchema.$ref}/properties/${encodeURIComponent(escapeToken(property))}`;
-  }
-
-  #bodySchema(): JSONObject | undefined {
-    const { body, parameters } = this.#input;
-    if (body === "none") return undefined;
-    if (body === "whole") return { ...this.#spec.inputSchema };
-    if (body !== "rest") return { $ref: this.#pointerTo(body.property) };
-    const { properties } = this.#published.inputSchema as JSONObject;
-    const inURL = new Set(parameters.map(({ property }) => property));
-    const names = Object.keys(properties as JSONObject).filter((name) => !inURL.has(name));
-    const schema: JSONObject = { type: "object", properties: {} };
-    for (const name of names) setOwn(schema["properties"] as JSONObject, name, { $ref: this.#pointerTo(name) });
-    const required = names.filter((name) => this.#isRequired(name));
-    return required.length > 0 ? { ...schema, required } : schema;
-  }
-
-  #isBodyRequired(): boolean {
-    const { body, parameters } = this.#input;
-    if (body === "none" || body === "whole") return true;
-    if (body !== "rest") return this.#isRequired(body.property);
-    const { required } = this.#published.inputSchema as JSONObject;
-    return Array.isArray(required) && required.some((name) => !parameters.some(({ property }) => property === name));
-  }
-
-  /** Whether callers must pass a property. Those with a default are required only after it is filled. */
-  #isRequired(property: string): boolean {
-    const { required } = this.#published.inputSchema as JSONObject;
-    return Array.isArray(required) && required.includes(property);
-  }
-
-  #successes(): JSONObject {
-    const { type, outputSchema } = this.#spec;
-    if (type === OperationType.SUBSCRIPTION) {
-      // Each event has JSON as its data, which is how JSON Schema describes it.
-      const items = { type: "string", contentMediaType: "application/json", contentSchema: outputSchema };
-      const schema = { type: "array", items };
-      return { 200: { description: "The values, one per event.", content: { "text/event-stream": { schema } } } };
+/** Properties that are `undefined` are missing in its JSON. */
+function createDocument(
+  routes: readonly Route[],
+  info: DocumentInfo | undefined,
+  securitySchemes: Readonly<Record<string, SecurityScheme>>,
+): JSONObject {
+  const components = new Components();
+  components.schemas[problemName] = problemSchema;
+  const operationIds = new UniqueNames();
+  const paths: Record<string, JSONObject> = {};
+  // Paths that differ only in the names of their parameters are the same path.
+  const pathsByShape = new Map<string, string>();
+  for (const route of routes) {
+    try {
+      const shape = route.path.replaceAll(/\{[^{}]*\}/g, "{}");
+      const path = pathsByShape.get(shape) ?? route.path;
+      const described = describeRoute(route, path, components);
+      // URLs cannot contain other characters.
+      const wantedId = route.operation.id.replaceAll(/[^A-Za-z0-9._~:/@!$&'()*+,;=-]/g, "_");
+      pathsByShape.set(shape, path);
+      paths[path] = {
+        ...paths[path],
+        [route.method.toLowerCase()]: { operationId: operationIds.take(wantedId), ...described },
+      };
+    } catch (error) {
+      log.warn("{id} is missing in the OpenAPI document: {error}", { id: route.operation.id, error });
     }
-    const content: JSONObject = { "application/json": { schema: outputSchema } };
-    if (!assertsNothing(this.#published.outputSchema as JSONObject))
-      return { 200: { description: "The result.", content } };
-    content["application/octet-stream"] = {};
-    return { 200: { description: "The result.", content }, 204: { description: "There is no result." } };
   }
-
-  #declaredErrors(): JSONObject {
-    const byStatus = new Map<number, JSONObject[]>();
-    const descriptions = new Map<number, string[]>();
-    for (const { code, description, schema } of this.#spec.errorSchemas ?? []) {
-      const status = statusOf({ code, details: undefined }, this.#route.operation.spec, true);
-      const properties = { code: { const: code }, details: schema };
-      byStatus.set(status, [...(byStatus.get(status) ?? []), { type: "object", properties, required: ["code"] }]);
-      descriptions.set(status, [...(descriptions.get(status) ?? []), description ?? code]);
-    }
-    return Object.fromEntries(
-      Array.from(byStatus, ([status, alternatives]) => {
-        const [only] = alternatives;
-        const schema = {
-          allOf: [
-            { $ref: `#/components/schemas/${problemName}` },
-            alternatives.length === 1 ? only : { anyOf: alternatives },
-          ],
-        };
-        return [status, problemResponse(descriptions.get(status)!.join(" "), schema)];
-      }),
-    );
-  }
+  const schemeNames = Object.keys(securitySchemes);
+  return {
+    openapi: "3.1.0",
+    info: { title: "Operations", version: "1.0.0", ...info },
+    // Relative to the URL of the document, so that it is correct behind every proxy.
+    servers: [{ url: "." }],
+    security: schemeNames.map((name) => ({ [name]: [] })),
+    paths,
+    components: {
+      schemas: components.schemas,
+      responses: { [problemName]: toProblemResponse("The call failed.", problemReference) },
+      securitySchemes: schemeNames.length > 0 ? securitySchemes : undefined,
+    },
+  };
 }
 
-function problemResponse(description: string, schema: JSONObject): JSONObject {
+/** The spec of an operation as the document contains it, with references to schemas. Importers restore the spec from it. */
+type DocumentedSpec = ReturnType<typeof toDocumentedSpec>;
+
+/** @param path - the path in the document, in which parameters may have other names than in the route */
+function describeRoute({ operation, input }: Route, path: string, components: Components): JSONObject {
+  const { id, published } = operation;
+  const spec = toDocumentedSpec(id, published, components);
+  const { namespace, title, description, tags } = spec;
+  return {
+    summary: title ?? (firstLine(description) || id),
+    description: description || undefined,
+    tags: tags === undefined || tags.length === 0 ? [namespace] : tags,
+    parameters: describeParameters(input!.parameters, path, spec.inputSchema),
+    requestBody: describeBody(input!, spec.inputSchema),
+    responses: {
+      ...describeResult(spec, published.outputSchema),
+      ...describeErrors(spec, operation.spec),
+      default: { $ref: `#/components/responses/${problemName}` },
+    },
+    "x-alkdev-operation": spec,
+  };
+}
+
+function toDocumentedSpec(id: string, published: OperationSpec, components: Components) {
+  const { accessControl: _, _meta, inputSchema, outputSchema, errorSchemas, ...rest } = published;
+  return {
+    ...rest,
+    inputSchema: components.add(inputSchema, `${id}.input`),
+    outputSchema: components.add(outputSchema, `${id}.output`),
+    errorSchemas: errorSchemas?.map(({ schema, ...error }) => ({
+      ...error,
+      schema: components.add(schema, `${id}.${error.code}`),
+    })),
+  };
+}
+
+/** Returns the reference to a property of the input. Parameters are only properties of the input itself. */
+function toPropertyReference(input: ComponentReference, property: string): ComponentReference {
+  return { $ref: `${input.$ref}/properties/${encodeURIComponent(escapeToken(property))}` };
+}
+
+function describeParameters(parameters: readonly InputParameter[], path: string, input: ComponentReference): unknown {
+  if (parameters.length === 0) return undefined;
+  const pathNames = Array.from(path.matchAll(/\{([^{}]*)\}/g), ([, name]) => name!);
+  return parameters.map(({ name, property, in: location, isRequired, isEmptyIfMissing, schema, type }) => {
+    const reference = toPropertyReference(input, property);
+    const description = getOwn(schema, "description");
+    return {
+      name: location === "path" ? pathNames.shift() : name,
+      in: location,
+      // A missing list is an empty one. Clients cannot write an empty list, and some refuse one that is required.
+      required: location === "path" || (isRequired && !isEmptyIfMissing),
+      description: typeof description === "string" ? description : undefined,
+      ...(type === undefined ? { content: { "application/json": { schema: reference } } } : { schema: reference }),
+    };
+  });
+}
+
+function describeBody({ body }: InputMapping, input: ComponentReference): unknown {
+  const toBody = (schema: object, required: boolean) => ({ required, content: { "application/json": { schema } } });
+  if (body === "none") return undefined;
+  if (body === "whole") return toBody(input, true);
+  if ("only" in body) return toBody(toPropertyReference(input, body.only[0]), body.only[1].isRequired);
+  if (body.rest.length === 0) return undefined;
+  const properties = Object.fromEntries(body.rest.map(([name]) => [name, toPropertyReference(input, name)]));
+  const required = body.rest.filter(([, { isRequired }]) => isRequired).map(([name]) => name);
+  return toBody({ type: "object", properties, required }, required.length > 0);
+}
+
+function describeResult({ type, outputSchema }: DocumentedSpec, schema: unknown): JSONObject {
+  if (type === OperationType.SUBSCRIPTION) {
+    // Each event has JSON as its data, which is how JSON Schema describes it.
+    const items = { type: "string", contentMediaType: "application/json", contentSchema: outputSchema };
+    const content = { [eventStreamType]: { schema: { type: "array", items } } };
+    return { 200: { description: "The values, one per event.", content } };
+  }
+  const content: JSONObject = { "application/json": { schema: outputSchema } };
+  if (!assertsNothing(schema as JSONObject)) return { 200: { description: "The result.", content } };
+  content["application/octet-stream"] = {};
+  return { 200: { description: "The result.", content }, 204: { description: "There is no result." } };
+}
+
+function describeErrors({ errorSchemas = [] }: DocumentedSpec, spec: OperationSpec): JSONObject {
+  const byStatus = new Map<number, typeof errorSchemas>();
+  for (const error of errorSchemas) {
+    const status = statusOf({ code: error.code, details: undefined }, spec, true);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), error]);
+  }
+  const entries = Array.from(byStatus, ([status, errors]) => {
+    const alternatives = errors.map(({ code, schema }) => ({
+      type: "object",
+      properties: { code: { const: code }, details: schema },
+      required: ["code"],
+    }));
+    const declared = alternatives.length === 1 ? alternatives[0] : { anyOf: alternatives };
+    const description = errors.map((error) => error.description ?? error.code).join(" ");
+    return [status, toProblemResponse(description, { allOf: [problemReference, declared] })] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function toProblemResponse(description: string, schema: JSONObject): JSONObject {
   return { description, content: { [problemType]: { schema } } };
 }
 

@@ -41,6 +41,7 @@ describe("a stream", () => {
     const response = await open("?count=3");
 
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    expect(response.headers.get("cache-control")).toBe("no-store, no-transform"); // Otherwise compression holds events back.
     expect(await response.text()).toBe(
       'id: 0\ndata: {"index":0}\n\nid: 1\ndata: {"index":1}\n\nid: 2\ndata: {"index":2}\n\nevent: end\nid: end\n\n',
     );

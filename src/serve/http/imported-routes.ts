@@ -1,7 +1,7 @@
 import { getOwn, isObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import type { ServedOperation } from "../visible.ts";
-import { type InputMapping, type InputParameter, listProperties, toParameter } from "./parameters.ts";
+import { InputMapping, type InputParameter, listProperties, toParameter } from "./parameters.ts";
 
 /** The route of an operation in the API that it was imported from. */
 export interface ImportedRoute {
@@ -25,15 +25,14 @@ const isJSONType = /^application\/(?:[\w.+-]*\+)?json\s*(?:;|$)/i;
  * Returns the route that an operation had in its OpenAPI document, below its namespace. Returns the reason if this server
  * reads such a request differently, and `undefined` if the operation was not imported from OpenAPI.
  */
-export function toImportedRoute({ spec }: ServedOperation): ImportedRoute | string | undefined {
+export function toImportedRoute({ id, spec }: ServedOperation): ImportedRoute | string | undefined {
   const origin = getOwn(spec._meta, "openapi");
   if (!isObject(origin)) return undefined;
   const { method, path, body } = origin;
-  const described = Array.isArray(origin["arguments"]) ? (origin["arguments"] as Argument[]) : [];
   const properties = listProperties(spec.inputSchema);
   if (properties === undefined) return "its input is not an object";
   const parameters: InputParameter[] = [];
-  for (const { argument, name, in: location, style } of described) {
+  for (const { argument, name, in: location, style } of (origin["arguments"] as Argument[] | undefined) ?? []) {
     const property = properties.get(argument);
     if (location !== "path" && location !== "query") return `the parameter ${quote(name)} is in the ${location}`;
     const parameter = property && toParameter(location, name, property, argument);
@@ -42,20 +41,16 @@ export function toImportedRoute({ spec }: ServedOperation): ImportedRoute | stri
     }
     parameters.push(parameter);
   }
+  const content = properties.get("body");
   const isJSON = Array.isArray(body) && body.every((type) => isJSONType.test(String(type)));
-  if (body !== undefined && (!isJSON || method === "GET")) return "its body is not only JSON";
+  if ((body ?? content) !== undefined && (!isJSON || method === "GET")) return "its body is not only JSON";
+  // Those in the path first, in its order.
+  const position = ({ in: location, name }: InputParameter) =>
+    location === "path" ? String(path).indexOf(`{${name}}`) : Number.MAX_SAFE_INTEGER;
+  parameters.sort((one, other) => position(one) - position(other));
+  const withoutContent = method === "GET" ? "none" : { rest: [] };
   return {
     route: `${method} /${encodeURIComponent(spec.namespace)}${path}`,
-    input: {
-      parameters: orderByPath(parameters, String(path)),
-      body: body === undefined ? "none" : { property: "body" },
-    },
+    input: new InputMapping(id, parameters, content === undefined ? withoutContent : { only: ["body", content] }),
   };
-}
-
-/** Sorts the parameters of a path by their position in it, and puts the others last. */
-function orderByPath(parameters: readonly InputParameter[], path: string): InputParameter[] {
-  const position = ({ in: location, name }: InputParameter) =>
-    location === "path" ? path.indexOf(`{${name}}`) : Number.POSITIVE_INFINITY;
-  return [...parameters].sort((one, other) => (position(one) < position(other) ? -1 : 1));
 }

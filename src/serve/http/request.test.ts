@@ -45,12 +45,12 @@ describe("query parameters", () => {
     ["count=9007199254740993", "/count", "is too large to be exact"],
     ["size=9007199254740993", "/size", "is too large to be exact"],
     ["size=1e999", "/size", "is too large to be exact"],
-    ["nested=x", "/nested", "must be JSON"],
+    ["nested=x", "/nested", "must be valid JSON"],
     [`nested=${"[".repeat(300)}${"]".repeat(300)}`, "/nested", "must not be nested more than 200 levels deep"],
-    ["count=x", "/count", "must be integer"],
-    ["count=", "/count", "must be integer"],
-    ["count=0x10", "/count", "must be integer"],
-    ["isDone=1", "/isDone", "must be boolean"],
+    ["count=x", "/count", "must be an integer"],
+    ["count=", "/count", "must be an integer"],
+    ["count=0x10", "/count", "must be an integer"],
+    ["isDone=1", "/isDone", "must be a boolean"],
     ["text=%ff", "", "the query must be percent-encoded UTF-8"],
   ])("%s is refused", async (query, path, message) => {
     const { get } = serve([operation("find", { inputSchema: input })]);
@@ -66,6 +66,26 @@ describe("query parameters", () => {
     });
     const { get } = serve([keys]);
     expect((await get("/task/keys?__proto__=x")).body).toEqual(["__proto__"]);
+  });
+
+  test.each([
+    ["word=null&words=null", { word: null, words: null }],
+    ["word=%22x%22&words=[%22y%22]", { word: "x", words: ["y"] }],
+  ])("nullable of OpenAPI 3.0 is a type: %s", async (query, expected) => {
+    const word = { type: "string", nullable: true };
+    const words = { type: "array", items: { type: "string" }, nullable: true };
+    const { get } = serve([operation("find", { inputSchema: { type: "object", properties: { word, words } } })]);
+    expect(await get(`/task/find?${query}`)).toMatchObject({ status: 200, body: expected });
+  });
+
+  test.each([
+    ["is nullable", { type: "object", properties: { a: { type: "string" } }, nullable: true }, null],
+    ["has a property without a name", { type: "object", properties: { "": { type: "string" } } }, { "": "x" }],
+  ])("an input that %s is sent with POST only", async (_reason, inputSchema, body) => {
+    const { get, post } = serve([operation("find", { inputSchema })]);
+    expect((await get("/task/find")).status).toBe(405);
+    expect(await read(await post("/task/find", body))).toMatchObject({ status: 200, body });
+    expect(Object.keys((await get("/openapi.json")).body.paths["/task/find"])).toEqual(["post"]);
   });
 
   test("a required list is empty where the schema allows it", async () => {
@@ -149,8 +169,22 @@ describe("bodies", () => {
     expect((await send("/task/add", withBody("[1]", headers))).status).toBe(415);
   });
 
+  test.each([
+    ["a length", { "content-type": "application/json", "content-length": "4" }],
+    ["chunks", { "content-type": "application/json" }],
+  ])(
+    "that are not UTF-8 are refused with 415, because replaced characters would be another input: %s",
+    async (_kind, headers) => {
+      const { send } = serve([add]);
+      const body = new Uint8Array([0x22, 0xc3, 0x28, 0x22]);
+      expect((await send("/task/add", { method: "POST", body, headers })).status).toBe(415);
+    },
+  );
+
   test("that are missing are undefined", async () => {
     const { send } = serve([operation("add", { ...add, handler: (value) => typeof value })]);
+    // A host may have a stream for a request that has neither a type nor a length.
+    expect((await read(await send("/task/add", { ...withBody(chunked()), headers: {} }))).body).toBe("undefined");
     expect((await read(await send("/task/add", { method: "POST" }))).body).toBe("undefined");
     expect((await read(await send("/task/add", { method: "POST", headers: { "content-length": "0" } }))).body).toBe(
       "undefined",
@@ -168,6 +202,13 @@ describe("bodies", () => {
       status: 413,
       body: { code: "PAYLOAD_TOO_LARGE", details: { limit: "requestBytes", allowed: 50 }, mayHaveRun: false },
     });
+  });
+
+  test("may have 1 MiB", async () => {
+    const { send } = serve([add]);
+    const ofSize = (bytes: number) => withBody(`"${"x".repeat(bytes - 2)}"`);
+    expect((await send("/task/add", ofSize(1024 * 1024))).status).toBe(200);
+    expect((await send("/task/add", ofSize(1024 * 1024 + 1))).status).toBe(413);
   });
 
   test("in chunks are read", async () => {

@@ -41,7 +41,9 @@ describe("default routes", () => {
   });
 
   test("names with dot segments are skipped and reported", async () => {
-    const { reports } = serveReported([operation("a/../b"), operation("."), operation("a..b")]);
+    const withRoute = operation("a/../b", { _meta: { serve: { http: "GET /dots" } } });
+    const { get, reports } = serveReported([withRoute, operation("."), operation("a..b")]);
+    expect((await get("/dots")).status).toBe(404);
     const reason = "a URL cannot have the segment . or .. of its name; rename it to serve it over HTTP";
     expect(reports).toEqual([
       {
@@ -74,6 +76,7 @@ describe("default routes", () => {
       body: { detail: 'No operation "task.lost". Did you mean "task.list"?' },
     });
     expect((await get("/task/losr")).body.details.nearest).toBe("task.list");
+    expect((await get("/task%2Flist")).body.detail).toBe('No operation "task%2Flist". Did you mean "task.list"?');
   });
 
   test("are below the path at which the server is mounted", async () => {
@@ -141,8 +144,19 @@ describe("routes of definitions", () => {
     const { send } = serve(definitions);
     expect(await read(await send("/tasks/7", put({ id: 8 })))).toMatchObject({
       status: 400,
-      body: { details: { errors: [{ path: "/id", message: "must not be in the body, because it is in the path" }] } },
+      body: { details: { errors: [{ path: "/id", message: "must not be in the body, because it is in the URL" }] } },
     });
+  });
+
+  test("check the body also if all properties are in the path", async () => {
+    const { send } = serve(definitions, { limits: { requestBytes: 1_000 } });
+    const statusOf = async (body: string, type = "application/json") => {
+      const response = await send("/tasks/7", { method: "DELETE", body, headers: { "content-type": type } });
+      return (await read(response)).status;
+    };
+    expect([await statusOf("{}"), await statusOf(""), await statusOf("", "text/plain")]).toEqual([200, 200, 200]);
+    expect([await statusOf("x", "text/plain"), await statusOf(`"${"x".repeat(1_000)}"`)]).toEqual([415, 413]);
+    expect([await statusOf("{"), await statusOf("[]"), await statusOf('{"taskId":8}')]).toEqual([400, 400, 400]);
   });
 
   test("have decoded values, which are not empty", async () => {
@@ -181,6 +195,27 @@ describe("routes of definitions", () => {
     ]);
   });
 
+  test("of operations that are not served are reported", async () => {
+    const options = { routes: { "task.b": "GET /b", "task.c": "GET /c", constructor: "GET /d" }, exclude: ["task.c"] };
+    const { reports } = serveReported([operation("a"), operation("c")], options);
+    const reasonFor = (route: string) => `the route "${route}" is not served: the server has no such operation`;
+    expect(reports[0]!.warnings).toEqual([
+      { where: "task.b", reason: reasonFor("GET /b") },
+      { where: "task.c", reason: reasonFor("GET /c") },
+      { where: "constructor", reason: reasonFor("GET /d") },
+    ]);
+  });
+
+  test.each(["GET /task/a", "POST /task/a"])(
+    "may be the default route, which the document then describes: %s",
+    async (route) => {
+      const { get, reports } = serveReported([operation("a")], { routes: { "task.a": route } });
+      const [method, path] = route.split(" ");
+      expect(reports[0]!.warnings).toEqual([]);
+      expect(Object.keys((await get("/openapi.json")).body.paths[path!])).toEqual([method!.toLowerCase()]);
+    },
+  );
+
   test("an operation of a source never chooses its route, unless the source is code of this program", async () => {
     const follow = async (definesRoutes: boolean) => {
       const registry = new OperationRegistry();
@@ -208,6 +243,13 @@ describe("routes of imported APIs", () => {
           parameters: [{ name: "id", in: "path", required: true, schema: integer }],
           get: { operationId: "get", parameters: [{ name: "id", in: "query", schema: integer }], responses: {} },
           put: { operationId: "put", requestBody: json({ type: "object" }), responses: {} },
+        },
+        "/search": {
+          get: {
+            operationId: "search",
+            parameters: [{ name: "q", in: "query", schema: { type: "string" } }],
+            responses: {},
+          },
         },
         "/headers": {
           get: { operationId: "headers", parameters: [{ name: "x", in: "header", schema: integer }], responses: {} },
@@ -244,6 +286,7 @@ describe("routes of imported APIs", () => {
     const body = JSON.stringify({ a: 1 });
     const put = { method: "PUT", body, headers: { "content-type": "application/json" } };
     expect((await read(await send("/shop/items/7", put))).body).toEqual({ id: 7, body: { a: 1 } });
+    expect((await get("/shop/search?q=mug")).body).toEqual({ q: "mug" }); // The default route, which is not reported.
     expect((await get("/shop/headers?x=1")).body).toEqual({ x: 1 });
     expect(reports[0]!.warnings).toEqual([
       { where: "shop.headers", reason: 'it keeps its default route: the parameter "x" is in the header' },
@@ -257,6 +300,25 @@ describe("routes of imported APIs", () => {
         where: "shop.files",
         reason: 'it keeps its default route: "GET /shop/files/{name}.json" is not a route of this server',
       },
+    ]);
+  });
+
+  test("check bodies of operations without one, and do not replace a default route that reads another input", async () => {
+    const withQuery = { parameters: [{ name: "hard", in: "query", schema: { type: "boolean" } }], responses: {} };
+    const [remove, reset] = FromOpenAPI(
+      {
+        openapi: "3.1.0",
+        info: { title: "Shop", version: "1" },
+        paths: { "/items": { delete: { operationId: "remove", ...withQuery } }, "/reset": { post: withQuery } },
+      },
+      { namespace: "shop", baseUrl: "http://127.0.0.1:9" },
+    ).map((one) => ({ ...operation(one.name), ...one, handler: (input: unknown) => input, namespace: "shop" }));
+    const { send, reports } = serveReported([remove!, { ...reset!, name: "reset" }], { keepRoutes: true });
+    const response = await send("/shop/items?hard=true", { method: "DELETE" });
+    expect(await read(response)).toMatchObject({ status: 200, body: { hard: true } });
+    expect((await send("/shop/items", { method: "DELETE", body: "x" })).status).toBe(415);
+    expect(reports[0]!.warnings).toEqual([
+      { where: "shop.reset", reason: 'it keeps its default route: "POST /shop/reset" is taken' },
     ]);
   });
 

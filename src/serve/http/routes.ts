@@ -1,21 +1,21 @@
 import type { ReportBuilder } from "../../from/report.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
+import { decodePercent } from "../../internal/urls.ts";
 import { formatOperationPath, OperationType } from "../../operation/index.ts";
 import type { ServedOperation } from "../visible.ts";
 import { toImportedRoute } from "./imported-routes.ts";
-import {
-  type InputMapping,
-  listProperties,
-  mapToBody,
-  mapToQuery,
-  ParameterReader,
-  primitiveTypeOf,
-} from "./parameters.ts";
+import { InputMapping, listProperties, primitiveTypeOf } from "./parameters.ts";
 import { toHeaderValue } from "./response.ts";
 
 /** Path of the OpenAPI document. */
 export const documentPath = "/openapi.json";
+
+/** Returns whether the default route of an operation reads the same input. */
+function isDefaultInput({ body, parameters }: InputMapping): boolean {
+  if (body === "none") return parameters.every(({ name, property }) => name === property);
+  return typeof body === "object" && "rest" in body && parameters.length === 0;
+}
 
 /** One method of one path. */
 export class Route {
@@ -27,8 +27,7 @@ export class Route {
   /** The id of the operation as the value of a header. */
   readonly headerId: string;
   readonly #toInput: () => InputMapping | undefined;
-  #reader: ParameterReader | undefined = undefined;
-  #input: { mapping: InputMapping | undefined } | undefined = undefined;
+  #input: InputMapping | null | undefined = undefined;
 
   constructor(method: string, path: string, operation: ServedOperation, toInput: () => InputMapping | undefined) {
     this.method = method;
@@ -38,51 +37,30 @@ export class Route {
     this.#toInput = toInput;
   }
 
-  /** Returns the reader of the parameters. `maxDepth` limits the nesting of JSON in them. */
-  reader(maxDepth: number): ParameterReader {
-    this.#reader ??= new ParameterReader(this.operation.id, this.input?.parameters ?? [], maxDepth);
-    return this.#reader;
-  }
-
   /**
    * Where the properties of the input are; `undefined` if a URL cannot carry this input. Created when first read, because
    * the schema may be created then.
    */
   get input(): InputMapping | undefined {
-    this.#input ??= { mapping: this.#toInput() };
-    return this.#input.mapping;
+    if (this.#input === undefined) this.#input = this.#toInput() ?? null;
+    return this.#input ?? undefined;
   }
 }
 
 /** The routes of one path, by method. */
-export class Endpoint {
-  readonly #routes = new Map<string, Route>();
-
-  /** Returns false if the method is taken. */
-  add(route: Route): boolean {
-    if (this.#routes.has(route.method)) return false;
-    this.#routes.set(route.method, route);
-    return true;
-  }
-
+export class Endpoint extends Map<string, Route> {
   /** Finds the route of a request. `HEAD` is accepted where `GET` reads without a stream. */
-  get(method: string): Route | undefined {
-    const route = this.#routes.get(method === "HEAD" ? "GET" : method);
+  find(method: string): Route | undefined {
+    const route = this.get(method === "HEAD" ? "GET" : method);
     if (route === undefined || route.input === undefined) return undefined;
     return method === "HEAD" && route.operation.isSubscription ? undefined : route;
   }
 
   /** Value of the header `Allow`. */
   get allow(): string {
-    const methods = ["GET", "HEAD", ...this.#routes.keys()].filter((method) => this.get(method) !== undefined);
-    return [...new Set(methods), "OPTIONS"].join(", ");
+    const methods = [...new Set(["GET", "HEAD", ...this.keys()])].filter((method) => this.find(method) !== undefined);
+    return [...methods, "OPTIONS"].join(", ");
   }
-}
-
-/** An endpoint that a path matches, and the decoded values of its parameters in order. */
-export interface RouteMatch {
-  readonly endpoint: Endpoint;
-  readonly values: readonly string[];
 }
 
 /** Which routes operations have in addition to their default ones. */
@@ -97,125 +75,122 @@ export interface RouteOptions {
   keepRoutes?: boolean | undefined;
 }
 
-/** A segment of a path with parameters. */
-interface TemplateNode {
-  readonly literals: Map<string, TemplateNode>;
-  parameter: TemplateNode | undefined;
-  endpoint: Endpoint | undefined;
+/** The paths that begin with the same segments. Keys are canonical segments, and {@link anyValue}. */
+class PathNode extends Map<string, PathNode> {
+  endpoint: Endpoint | undefined = undefined;
 }
 
-const noValues: readonly string[] = Object.freeze([]);
+/** Key of the child for a segment that is a parameter. */
+const anyValue = "{}";
 
 /** The routes of the operations that a server offers at one moment. */
 export class RouteTable {
-  /** Endpoints without parameters, by canonical path. */
-  readonly #endpoints = new Map<string, Endpoint>();
-  readonly #templates = createNode();
+  readonly #root = new PathNode();
+  /** Endpoints without parameters, by canonical path, which most requests have. */
+  readonly #exact = new Map<string, Endpoint>();
   /** The routes that the document describes, by operation id. */
   readonly #documented = new Map<string, Route>();
 
-  constructor(operations: Iterable<ServedOperation>, options: RouteOptions, report: ReportBuilder) {
-    const all = [...operations];
-    for (const operation of all) this.#addDefaults(operation, report);
-    for (const operation of all) {
-      const wanted = getOwn(options.routes, operation.id) ?? definedRoute(operation);
-      if (wanted !== undefined) this.#addCustom(operation, wanted, report);
-      else if (options.keepRoutes === true) this.#addImported(operation, report);
+  constructor(operations: readonly ServedOperation[], options: RouteOptions, report: ReportBuilder) {
+    const served = operations.filter((operation) => this.#addDefaults(operation, report));
+    const warn = (id: string, route: unknown, problem: string) =>
+      report.warn(id, `the route ${quote(String(route))} is not served: ${problem}`);
+    const chosen = new Map(Object.entries(options.routes ?? {}));
+    for (const operation of served) {
+      const wanted = chosen.get(operation.id) ?? definedRoute(operation);
+      chosen.delete(operation.id);
+      if (wanted !== undefined) {
+        const problem = this.#addCustom(operation, wanted);
+        if (problem) warn(operation.id, wanted, problem);
+      } else if (options.keepRoutes === true) {
+        const problem = this.#addImported(operation);
+        if (problem) report.warn(operation.id, `it keeps its default route: ${problem}`);
+      }
     }
+    for (const [id, route] of chosen) warn(id, route, "the server has no such operation");
   }
 
-  /** Finds the endpoint of a path, which begins with a slash and has no query. */
-  match(path: string): RouteMatch | Endpoint | undefined {
-    return this.#endpoints.get(path) ?? this.#matchSegments(path);
+  /** The paths that the document describes. */
+  get paths(): readonly string[] {
+    return Array.from(this.#documented.values(), ({ path }) => path);
+  }
+
+  /** Finds the endpoint of a path, which begins with a slash and has no query. Adds the decoded parameters to `values`. */
+  match(path: string, values: string[]): Endpoint | undefined {
+    const exact = this.#exact.get(path);
+    if (exact !== undefined) return exact;
+    const segments = path.slice(1).split("/").map(decodePercent);
+    return segments.includes(undefined) ? undefined : findEndpoint(this.#root, segments as string[], 0, values);
   }
 
   /** Returns the route of an operation that the document describes; `undefined` if it has none. */
   documented({ id, spec }: ServedOperation): Route | undefined {
     const route = this.#documented.get(id);
     if (route === undefined || route.input !== undefined || spec.type === OperationType.MUTATION) return route;
-    return this.#endpoints.get(route.path)?.get("POST");
+    return this.#exact.get(route.path)?.find("POST");
   }
 
-  #addDefaults(operation: ServedOperation, report: ReportBuilder): void {
+  /** Returns whether the operation is served. */
+  #addDefaults(operation: ServedOperation, report: ReportBuilder): boolean {
     const { id, spec } = operation;
     const path = formatOperationPath(spec.namespace, spec.name);
     if (path === undefined) {
       report.skipped(id, "a URL cannot have the segment . or .. of its name; rename it to serve it over HTTP");
-      return;
+      return false;
     }
-    const endpoint = new Endpoint();
-    this.#endpoints.set(path, endpoint);
-    const post = new Route("POST", path, operation, () => mapToBody(operation.published.inputSchema));
-    const get = new Route("GET", path, operation, () => mapToQuery(operation.published.inputSchema));
-    endpoint.add(post);
-    const isRead = spec.type !== OperationType.MUTATION;
-    if (isRead) endpoint.add(get);
-    this.#documented.set(id, isRead ? get : post);
+    this.#add(operation, { method: "POST", path, names: [] });
+    if (spec.type !== OperationType.MUTATION) this.#add(operation, { method: "GET", path, names: [] });
     report.imported(id);
+    return true;
   }
 
-  #addCustom(operation: ServedOperation, wanted: unknown, report: ReportBuilder): void {
-    const { id } = operation;
-    const warn = (reason: string) => report.warn(id, `the route ${quote(String(wanted))} is not served: ${reason}`);
+  /** Returns why the route is not possible. */
+  #addCustom(operation: ServedOperation, wanted: unknown): string | undefined {
     const template = parseTemplate(wanted);
-    if (template === undefined) return warn('a route is a method and a path, such as "GET /tasks/{id}"');
-    const problem = findProblem(operation, template);
-    if (problem !== undefined) return warn(problem);
-    const { method, names } = template;
-    const toInput = method === "GET" ? mapToQuery : mapToBody;
-    if (!this.#add(operation, template, () => toInput(operation.published.inputSchema, names))) warn("it is taken");
+    if (template === undefined) return 'a route is a method and a path, such as "GET /tasks/{id}"';
+    return findProblem(operation, template) ?? (this.#add(operation, template) ? undefined : "it is taken");
   }
 
-  #addImported(operation: ServedOperation, report: ReportBuilder): void {
+  /** Returns why the route is not kept. */
+  #addImported(operation: ServedOperation): string | undefined {
     const imported = toImportedRoute(operation);
-    if (imported === undefined) return;
-    const warn = (reason: string) => report.warn(operation.id, `it keeps its default route: ${reason}`);
-    if (typeof imported === "string") return warn(imported);
+    if (imported === undefined || typeof imported === "string") return imported;
     const { route, input } = imported;
     const template = parseTemplate(route);
     const places = input.parameters.filter(({ in: location }) => location === "path").length;
-    if (template?.names.length !== places) return warn(`${quote(route)} is not a route of this server`);
-    if (!this.#add(operation, template, () => input)) warn(`${quote(route)} is taken`);
+    if (template?.names.length !== places) return `${quote(route)} is not a route of this server`;
+    return this.#add(operation, template, input) ? undefined : `${quote(route)} is taken`;
   }
 
-  /** Adds a route that the document describes instead of the default one. Returns false if it is taken. */
-  #add(operation: ServedOperation, template: Template, toInput: () => InputMapping | undefined): boolean {
-    const { method, path, segments } = template;
+  /** Adds a route, which the document describes instead of those that were added before. Returns false if it is taken. */
+  #add(operation: ServedOperation, { method, path, names }: Template, input?: InputMapping): boolean {
+    const others = method === "GET" ? "query" : "body";
+    const toInput = () => input ?? InputMapping.of(operation.id, operation.published.inputSchema, names, others);
+    const endpoint = this.#endpointOf(path);
+    const present = endpoint.get(method);
+    if (present?.operation === operation && (input === undefined || isDefaultInput(input))) {
+      this.#documented.set(operation.id, present);
+      return true;
+    }
+    if (path === documentPath || present !== undefined) return false;
     const route = new Route(method, path, operation, toInput);
-    if (path === documentPath || !this.#endpointOf(segments).add(route)) return false;
+    endpoint.set(method, route);
     this.#documented.set(operation.id, route);
     return true;
   }
 
   /** Returns the endpoint of a path, which is created if necessary. */
-  #endpointOf(segments: readonly Segment[]): Endpoint {
-    if (segments.every(({ name }) => name === undefined)) {
-      const path = segments.map(({ literal }) => `/${literal}`).join("");
-      const endpoint = this.#endpoints.get(path) ?? new Endpoint();
-      this.#endpoints.set(path, endpoint);
-      return endpoint;
-    }
-    let node = this.#templates;
-    for (const { literal, name } of segments) {
-      const next = (name === undefined ? node.literals.get(literal) : node.parameter) ?? createNode();
-      if (name === undefined) node.literals.set(literal, next);
-      else node.parameter = next;
+  #endpointOf(path: string): Endpoint {
+    let node = this.#root;
+    for (const segment of path.slice(1).split("/")) {
+      const key = segment.startsWith("{") ? anyValue : segment;
+      const next = node.get(key) ?? new PathNode();
+      node.set(key, next);
       node = next;
     }
     node.endpoint ??= new Endpoint();
+    if (!path.includes("{")) this.#exact.set(path, node.endpoint);
     return node.endpoint;
-  }
-
-  #matchSegments(path: string): RouteMatch | Endpoint | undefined {
-    let values: string[];
-    try {
-      values = path.slice(1).split("/").map(decodeURIComponent);
-    } catch {
-      return undefined; // It is not valid percent-encoded UTF-8.
-    }
-    const literals = values.map(encodeURIComponent);
-    const endpoint = this.#endpoints.get(`/${literals.join("/")}`);
-    return endpoint ?? findTemplate(this.#templates, literals, values, 0, noValues);
   }
 }
 
@@ -224,37 +199,30 @@ function definedRoute({ spec }: ServedOperation): unknown {
   return getOwn(getOwn(spec._meta, "serve"), "http");
 }
 
-function createNode(): TemplateNode {
-  return { literals: new Map(), parameter: undefined, endpoint: undefined };
-}
-
-/** Literals are preferred to parameters, from left to right. */
-function findTemplate(
-  node: TemplateNode,
-  literals: readonly string[],
-  values: readonly string[],
+/** Finds the endpoint of decoded segments. Literals are preferred to parameters, from left to right. */
+function findEndpoint(
+  node: PathNode,
+  segments: readonly string[],
   index: number,
-  found: readonly string[],
-): RouteMatch | undefined {
-  if (index === literals.length) {
-    return node.endpoint === undefined ? undefined : { endpoint: node.endpoint, values: found };
-  }
-  const literal = node.literals.get(literals[index]!);
-  const exact = literal && findTemplate(literal, literals, values, index + 1, found);
-  if (exact !== undefined || node.parameter === undefined || values[index] === "") return exact;
-  return findTemplate(node.parameter, literals, values, index + 1, [...found, values[index]!]);
+  values: string[],
+): Endpoint | undefined {
+  const segment = segments[index];
+  if (segment === undefined) return node.endpoint;
+  const literal = node.get(encodeURIComponent(segment));
+  const exact = literal && findEndpoint(literal, segments, index + 1, values);
+  const parameter = node.get(anyValue);
+  if (exact !== undefined || parameter === undefined || segment === "") return exact;
+  values.push(segment);
+  const found = findEndpoint(parameter, segments, index + 1, values);
+  if (found === undefined) values.pop();
+  return found;
 }
 
-/** A segment of a template: a canonical literal, or the name of a parameter. */
-interface Segment {
-  readonly literal: string;
-  readonly name: string | undefined;
-}
-
+/** A method and a path, whose literal segments are canonical. */
 interface Template {
   readonly method: string;
   readonly path: string;
-  readonly segments: readonly Segment[];
+  /** Names of the parameters in the path. */
   readonly names: readonly string[];
 }
 
@@ -263,23 +231,15 @@ function parseTemplate(route: unknown): Template | undefined {
   const match = typeof route === "string" ? /^(GET|POST|PUT|PATCH|DELETE) \/([^\s?#]*)$/.exec(route) : null;
   if (match === null) return undefined;
   const [, method, rest] = match as unknown as [string, string, string];
-  const segments: Segment[] = [];
-  for (const text of rest.split("/")) {
-    const name = /^\{([^{}]+)\}$/.exec(text)?.[1];
-    if (name === undefined && (/[{}]/.test(text) || text === "." || text === "..")) return undefined;
-    segments.push({ literal: name === undefined ? encodeURIComponent(decodeSafely(text)) : "", name });
+  const names: string[] = [];
+  let path = "";
+  for (const segment of rest.split("/")) {
+    const name = /^\{([^{}]+)\}$/.exec(segment)?.[1];
+    if (name === undefined && (/[{}]/.test(segment) || segment === "." || segment === "..")) return undefined;
+    if (name !== undefined) names.push(name);
+    path += `/${name === undefined ? encodeURIComponent(decodePercent(segment) ?? segment) : segment}`;
   }
-  const names = segments.flatMap(({ name }) => name ?? []);
-  const path = segments.map(({ literal, name }) => (name === undefined ? `/${literal}` : `/{${name}}`)).join("");
-  return { method, path, segments, names };
-}
-
-function decodeSafely(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return { method, path, names };
 }
 
 /** Returns why an operation cannot have a route. */

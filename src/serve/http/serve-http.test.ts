@@ -165,6 +165,15 @@ describe("errors", () => {
     expect((await known.send("/task/secret")).status).toBe(403);
   });
 
+  test.each([
+    ["a parameter", "/task/secret?unknown=1", {}],
+    ["a body", "/task/secret", { method: "POST", headers: { "content-type": "application/json" }, body: "{" }],
+    ["a media type", "/task/secret", { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" }],
+  ])("a caller without the scopes does not learn whether %s is valid", async (_name, path, init) => {
+    const { send } = setUp();
+    expect(await read(await send(path, init))).toMatchObject({ status: 401, body: { code: "ACCESS_DENIED" } });
+  });
+
   test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "a/b/c"])("%s is not found", async (name) => {
     const { send } = setUp();
     expect(await read(await send(`/task/${name}`))).toMatchObject({

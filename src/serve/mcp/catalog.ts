@@ -1,9 +1,10 @@
 import { logger } from "../../internal/log.ts";
+import { getOwn } from "../../internal/objects.ts";
 import type { Identity } from "../../operation/index.ts";
-import { toToolName } from "../tool-name.ts";
-import type { ServedOperation, VisibleOperations, VisibleSet } from "../visible.ts";
+import { searchToolNames, toToolName } from "../tool-name.ts";
+import type { ServedOperation, VisibleOperations } from "../visible.ts";
 import { searchTools } from "./search-tools.ts";
-import { type ProtocolEra, ServedTool, type ToolDescription } from "./tool.ts";
+import { describeTool, type ProtocolEra, type ToolDescription } from "./tool.ts";
 
 const log = logger("serve", "mcp");
 
@@ -14,7 +15,7 @@ const log = logger("serve", "mcp");
 export type MCPListMode = "auto" | "tools" | "search";
 
 /** Maximum number of operations that `auto` lists one by one. */
-export const maxListedOperations = 60;
+const maxListedOperations = 60;
 
 /** Number of tools in one page of `tools/list`. */
 const pageSize = 100;
@@ -25,19 +26,10 @@ export interface ToolPage {
   nextCursor?: string;
 }
 
-/** All tools that some callers see, and the index of each by name. */
-interface ToolList {
-  readonly tools: readonly ToolDescription[];
-  readonly indexes: ReadonlyMap<string, number>;
-}
-
-/** The operations of a server as tools. Lists and descriptions are kept until an operation changes. */
+/** The operations of a server as tools. Lists are kept until an operation changes. */
 export class ToolCatalog {
   readonly visible: VisibleOperations;
   readonly #mode: MCPListMode;
-  /** An operation that did not change keeps its tool. */
-  readonly #tools = new WeakMap<ServedOperation, ServedTool>();
-  #byName: { version: number; tools: ReadonlyMap<string, ServedTool | null> } | undefined = undefined;
 
   constructor(visible: VisibleOperations, mode: MCPListMode = "auto") {
     if (!["auto", "tools", "search"].includes(mode)) {
@@ -47,32 +39,28 @@ export class ToolCatalog {
     this.#mode = mode;
   }
 
-  /** Finds a tool by its name, also one that the caller does not see: the call then fails with `ACCESS_DENIED`. */
-  find(name: string): ServedTool | undefined {
-    const { version } = this.visible;
-    if (this.#byName?.version !== version) this.#byName = { version, tools: this.#index() };
-    return this.#byName.tools.get(name) ?? undefined;
+  /** Finds an operation by the name of its tool, even if the caller does not see it: the call then fails with `ACCESS_DENIED`. */
+  find(name: string): ServedOperation | undefined {
+    return this.visible.all.derive("mcp", ({ operations }) => indexByName(operations)).get(name) ?? undefined;
   }
 
-  /** Finds a tool by the id of its operation or by its own name. */
-  findOperation(idOrName: string): ServedTool | undefined {
-    const operation = this.visible.get(idOrName);
-    return operation === undefined ? this.find(idOrName) : this.toolOf(operation);
+  /** Finds an operation by its id or by the name of its tool. */
+  findOperation(idOrName: unknown): ServedOperation | undefined {
+    return typeof idOrName === "string" ? (this.visible.all.get(idOrName) ?? this.find(idOrName)) : undefined;
   }
 
-  toolOf(operation: ServedOperation): ServedTool {
-    let tool = this.#tools.get(operation);
-    if (tool === undefined) {
-      tool = new ServedTool(operation);
-      this.#tools.set(operation, tool);
-    }
-    return tool;
+  /** Finds the operation that a call with these parameters runs, by its own tool or with `call_operation`. */
+  findTarget(params: unknown): ServedOperation | undefined {
+    const name = getOwn(params, "name");
+    const isIndirect = name === searchToolNames.call;
+    return this.findOperation(isIndirect ? getOwn(getOwn(params, "arguments"), "operation") : name);
   }
 
-  /** Whether a caller receives the search tools instead of one tool for each operation. */
-  isSearching(identity: Identity | undefined): boolean {
-    if (this.#mode !== "auto") return this.#mode === "search";
-    return this.visible.for(identity).operations.length > maxListedOperations;
+  /** Returns what the list of a caller contains: operations, or the search tools. */
+  contentFor(identity: Identity | undefined): readonly ServedOperation[] | typeof searchTools {
+    const { operations } = this.visible.for(identity);
+    const isSearching = this.#mode === "auto" ? operations.length > maxListedOperations : this.#mode === "search";
+    return isSearching ? searchTools : operations;
   }
 
   /**
@@ -80,40 +68,37 @@ export class ToolCatalog {
    * change of the list between two pages repeats and omits nothing. Returns `undefined` for an unknown cursor.
    */
   list(identity: Identity | undefined, era: ProtocolEra, cursor: string | undefined): ToolPage | undefined {
-    if (this.isSearching(identity)) return cursor === undefined ? { tools: searchTools } : undefined;
-    const set = this.visible.for(identity);
-    const { tools, indexes } = set.derive(`mcp:${era}`, () => this.#createList(set, era));
-    const last = cursor === undefined ? -1 : indexes.get(cursor);
-    if (last === undefined) return undefined;
-    const page = tools.slice(last + 1, last + 1 + pageSize);
-    const end = last + 1 + page.length;
-    return end < tools.length ? { tools: page, nextCursor: tools[end - 1]!.name } : { tools: page };
+    const tools = this.#listFor(identity, era);
+    const start = cursor === undefined ? 0 : tools.findIndex(({ name }) => name === cursor) + 1;
+    if (start === 0 && cursor !== undefined) return undefined;
+    const page = tools.slice(start, start + pageSize);
+    return start + page.length < tools.length ? { tools: page, nextCursor: page.at(-1)!.name } : { tools: page };
   }
 
-  /** Returns the name of the tool that was probably meant, which is one that the caller sees. */
-  nearest(name: string, identity: Identity | undefined): string | undefined {
+  /** Explains that a tool is unknown, and names one that the caller sees and probably meant. */
+  describeUnknown(name: string, identity: Identity | undefined): string {
     const id = this.visible.for(identity).nearest(name.replace("_", "."));
-    return id === undefined ? undefined : toToolName(id);
+    const hint = id === undefined ? "" : ` Did you mean "${toToolName(id)}"?`;
+    return `Unknown tool ${JSON.stringify(name.slice(0, 200))}.${hint}`;
   }
 
-  #createList(set: VisibleSet, era: ProtocolEra): ToolList {
-    const tools = set.operations.flatMap((operation) => this.find(this.toolOf(operation).name)?.describe(era) ?? []);
-    return { tools, indexes: new Map(tools.map(({ name }, index) => [name, index])) };
+  #listFor(identity: Identity | undefined, era: ProtocolEra): readonly ToolDescription[] {
+    if (this.contentFor(identity) === searchTools) return searchTools;
+    const describe = (operation: ServedOperation) => describeTool(operation, era);
+    const isListed = ({ name }: ToolDescription) => this.find(name) !== undefined;
+    return this.visible.for(identity).derive(`mcp:${era}`, (set) => set.operations.map(describe).filter(isListed));
   }
+}
 
-  /** Operations with the same name have no tool, so that a foreign operation cannot take the name of another one. */
-  #index(): Map<string, ServedTool | null> {
-    const tools = new Map<string, ServedTool | null>();
-    for (const operation of this.visible.all()) {
-      const tool = this.toolOf(operation);
-      const { name } = tool;
-      if (tools.has(name)) {
-        const message =
-          "Two operations have the tool name {name}, so neither is listed. {id} is one of them. Rename one.";
-        log.warn(message, { name, id: operation.id });
-      }
-      tools.set(name, tools.has(name) ? null : tool);
-    }
-    return tools;
+/** Operations with the same name have no tool, so that a foreign operation cannot take the name of another one. */
+function indexByName(operations: readonly ServedOperation[]): ReadonlyMap<string, ServedOperation | null> {
+  const byName = new Map<string, ServedOperation | null>();
+  for (const operation of operations) {
+    const name = toToolName(operation.id);
+    const isTaken = byName.has(name);
+    byName.set(name, isTaken ? null : operation);
+    const message = "Two operations have the tool name {name}, so neither is listed. {id} is one of them. Rename one.";
+    if (isTaken) log.warn(message, { name, id: operation.id });
   }
+  return byName;
 }

@@ -7,7 +7,7 @@ export type {
 } from "../authenticator.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 export type { MCPListMode } from "./catalog.ts";
-export type { MCPServerDescription } from "./protocol-server.ts";
+export type { MCPServerOptions } from "./mcp-host.ts";
 export { type ServeMCPOptions, serveMCP } from "./serve-mcp.ts";
 export { type ServedMCPStdio, type ServeMCPStdioOptions, serveMCPStdio } from "./serve-stdio.ts";
 export type { MCPSessionOptions } from "./sessions.ts";

@@ -1,6 +1,10 @@
+import { withoutTrailingSlashes } from "../../internal/urls.ts";
+import type { Caller } from "../authentication.ts";
 import type { Gate, GateRequest } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
 import type { FetchInfo } from "../server.ts";
+
+type HeaderValues = Caller["headers"];
 
 const wellKnownPath = "/.well-known/oauth-protected-resource";
 
@@ -9,68 +13,57 @@ export function toRPCError(
   status: number,
   code: number,
   message: string,
-  headers: Readonly<Record<string, string>> = {},
+  { headers = {}, data }: { headers?: HeaderValues; data?: unknown } = {},
 ): Response {
-  return Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers });
+  return Response.json({ jsonrpc: "2.0", id: null, error: { code, message, data } }, { status, headers });
 }
 
 /**
- * Passes on a response of the SDK, with the headers of {@link protect}. A host with its own class of responses writes a
- * string several times faster than the stream of a global `Response`.
+ * Passes on a response with the headers that every response of this package has. A host with its own class of responses
+ * writes a string several times faster than the stream of a global `Response`.
  */
-export async function passOn(
-  response: Response,
-  headers: Readonly<Record<string, string>> | undefined,
-  info: FetchInfo | undefined,
-): Promise<Response> {
-  const isJSON = response.headers.get("content-type")?.startsWith("application/json");
-  if (info?.Response === undefined || !isJSON) return protect(response, headers);
-  const all = { ...Object.fromEntries(response.headers), ...safetyHeaders, ...headers };
-  return new info.Response(await response.text(), { status: response.status, headers: all });
-}
-
-/** Adds the headers that every response of this package has: it is not cached, and a browser does not display it. */
-export function protect(response: Response, headers: Readonly<Record<string, string>> | undefined): Response {
-  for (const [name, value] of Object.entries({ ...safetyHeaders, ...headers })) response.headers.set(name, value);
+export async function passOn(response: Response, headers: HeaderValues, info?: FetchInfo): Promise<Response> {
+  const added = { ...safetyHeaders, ...headers };
+  if (info?.Response !== undefined && response.headers.get("content-type")?.startsWith("application/json")) {
+    const all = { ...Object.fromEntries(response.headers), ...added };
+    return new info.Response(await response.text(), { status: response.status, headers: all });
+  }
+  for (const [name, value] of Object.entries(added)) response.headers.set(name, value);
   return response;
 }
 
-/** Returns the path at which clients reach the server, without a slash at its end. */
-function pathOf(request: GateRequest, info: FetchInfo | undefined): string {
-  return (info?.basePath ?? new URL(request.url).pathname).replace(/\/+$/, "");
+/**
+ * Returns the parameters of `WWW-Authenticate` from which MCP clients learn where to obtain a token (RFC 9728). Empty if
+ * the authenticator does not accept tokens of an authorization server.
+ */
+export function toChallengeParameters(gate: Gate, request: GateRequest, info: FetchInfo | undefined): string[] {
+  const origin = resourceOrigin(gate, request);
+  if (origin === undefined) return [];
+  return [
+    `resource_metadata="${origin}${wellKnownPath}${withoutTrailingSlashes(info?.basePath ?? new URL(request.url).pathname)}"`,
+  ];
 }
 
 /**
- * Returns the parameter of `WWW-Authenticate` from which MCP clients learn where to obtain a token (RFC 9728). Empty if
- * the authenticator does not accept tokens of an authorization server.
+ * Returns the metadata of the server as a protected resource of OAuth (RFC 9728); `undefined` for any other request.
+ * Without a mount, every path is that of the server.
  */
-export function toChallengeParameter(gate: Gate, request: GateRequest, info: FetchInfo | undefined): string {
-  const origin = gate.publicOrigin(request);
-  if (origin === undefined || !hasAuthorizationServer(gate)) return "";
-  return `resource_metadata="${origin}${wellKnownPath}${pathOf(request, info)}"`;
-}
-
-/** Returns the metadata of the server as a protected resource of OAuth (RFC 9728); `undefined` for any other request. */
 export function toProtectedResource(gate: Gate, request: Request, info: FetchInfo | undefined): Response | undefined {
+  if (!request.url.includes(wellKnownPath)) return undefined; // Most requests. Parsing the URL costs more.
   const { pathname } = new URL(request.url);
-  const basePath = (info?.basePath ?? "").replace(/\/+$/, "");
-  const origin = gate.publicOrigin(request);
-  if (pathname !== `${wellKnownPath}${basePath}` || origin === undefined || !hasAuthorizationServer(gate)) {
-    return undefined;
-  }
-  // The document is public, and clients in web pages read it before they have a token.
-  const headers = { "access-control-allow-origin": "*" };
-  if (request.method !== "GET" && request.method !== "HEAD") {
-    return protect(new Response(null, { status: 405, headers: { allow: "GET, HEAD" } }), undefined);
-  }
+  const basePath = withoutTrailingSlashes(info?.basePath ?? pathname.slice(wellKnownPath.length));
+  const origin = resourceOrigin(gate, request);
+  if (origin === undefined || pathname !== wellKnownPath + basePath) return undefined;
   const metadata = {
     resource: `${origin}${basePath}`,
     authorization_servers: gate.description.authorizationServers,
     bearer_methods_supported: ["header"],
   };
-  return protect(Response.json(metadata, { headers }), undefined);
+  // The document is public, and clients in web pages read it before they have a token.
+  return Response.json(metadata, { headers: { ...safetyHeaders, "access-control-allow-origin": "*" } });
 }
 
-function hasAuthorizationServer({ description }: Gate): boolean {
-  return (description.authorizationServers?.length ?? 0) > 0;
+/** Returns the origin of a server that accepts tokens of an authorization server; `undefined` for any other server. */
+function resourceOrigin(gate: Gate, request: GateRequest): string | undefined {
+  return gate.description.authorizationServers?.length ? gate.publicOrigin(request) : undefined;
 }

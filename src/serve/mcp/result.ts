@@ -1,15 +1,19 @@
+import type { TSchema } from "typebox";
 import { toBase64 } from "../../internal/base64.ts";
-import { isDataObject, type JSONObject } from "../../internal/objects.ts";
+import { isDataObject, isObject, type JSONObject } from "../../internal/objects.ts";
 import {
   type CallErrorJSON,
   type MCPContentBlock,
-  type MCPResponseMeta,
   type MCPResultMeta,
   mcpMetaKey,
+  outputInvalid,
   type ResponseEnvelope,
+  toJSONText,
 } from "../../operation/index.ts";
-import { readBytes, toJSONText } from "../outcome.ts";
-import { type ProtocolEra, type ServedTool, wrapResult } from "./tool.ts";
+import { compileSchema } from "../../schema/index.ts";
+import { readBytes } from "../outcome.ts";
+import type { ServedOperation } from "../visible.ts";
+import { describeTool, isOutputWrapped, type ProtocolEra } from "./tool.ts";
 
 /** The result of `tools/call`. A type and not an interface, as the SDK requires. */
 export type ToolResult = {
@@ -20,23 +24,52 @@ export type ToolResult = {
 };
 
 /**
- * Converts the envelope of a call into the result of its tool. Throws `EXECUTION_ERROR` for data that JSON cannot carry,
- * with its path.
+ * Converts the envelope of a call into a result. Throws `EXECUTION_ERROR` for data that JSON cannot carry, with its path.
  */
-export function toToolResult(envelope: ResponseEnvelope, tool: ServedTool, era: ProtocolEra): ToolResult {
+export function toToolResult(envelope: ResponseEnvelope, operation: ServedOperation, era: ProtocolEra): ToolResult {
   const { data, meta } = envelope;
-  if (meta.source === "mcp") return fromToolResult(data, meta, tool, era);
+  if (meta.source === "mcp") {
+    // A result of another MCP server keeps its blocks. Without structured content, its data is the blocks themselves.
+    const { content, isError } = meta;
+    if (data === content || data === undefined) return { content, ...(isError && { isError }) };
+    const text = toJSONText(data)!;
+    if (!isError) return { content, ...toStructured(data, text, operation, era) };
+    return { content, isError, _meta: toMeta({ structuredContent: JSON.parse(text) }) }; // Some clients check that of errors too.
+  }
   const bytes = readBytes(data);
-  if (bytes !== undefined) return toBytesResult(bytes, data instanceof ArrayBuffer, envelope, tool);
+  if (bytes !== undefined) return toBytesResult(bytes, envelope, operation);
   const text = toJSONText(data);
   if (text === undefined) return { content: [], _meta: toMeta({ isUndefined: true }) };
-  const structured = toStructured(data, text, tool.isOutputWrapped(era), era);
-  return { content: [{ type: "text", text: typeof data === "string" ? data : text }], ...structured };
+  const content: MCPContentBlock[] = [{ type: "text", text: typeof data === "string" ? data : text }];
+  return { content, ...toStructured(data, text, operation, era) };
+}
+
+/**
+ * Returns the result that the tool of an operation may have. Clients refuse a result without structured content, or with
+ * content that does not match the output schema. Models would not see such a result, so it becomes an error with an
+ * explanation. Call it only if the data may not match.
+ */
+export function toMatchingResult(result: ToolResult, operation: ServedOperation, era: ProtocolEra): ToolResult {
+  const { outputSchema } = describeTool(operation, era);
+  if (outputSchema === undefined || result.isError) return result;
+  const { content, _meta } = result;
+  const isMissing = result.structuredContent === undefined;
+  const structuredContent = isMissing ? undefined : JSON.parse(JSON.stringify(result.structuredContent));
+  const { errors, total } = compileSchema(outputSchema as TSchema).errors(structuredContent);
+  if (total === 0 && !isMissing) return result;
+  const { message } = outputInvalid(operation.id, total === 0 ? [{ path: "", message: "must be JSON" }] : errors);
+  const text = `The operation ran, but its result does not match its output schema. ${message}`;
+  const known = _meta?.[mcpMetaKey] as MCPResultMeta | undefined;
+  return {
+    content: [...content, { type: "text", text }],
+    isError: true,
+    _meta: toMeta({ ...known, isMismatch: true, ...(!isMissing && { structuredContent }) }),
+  };
 }
 
 /** Converts data that the server itself created, as an object. */
 export function toDataResult(data: JSONObject): ToolResult {
-  return { content: [{ type: "text", text: toJSONText(data)! }], structuredContent: data };
+  return { content: [{ type: "text", text: JSON.stringify(data) }], structuredContent: data };
 }
 
 /**
@@ -49,43 +82,30 @@ export function toErrorResult(error: CallErrorJSON): ToolResult {
   return { content: [{ type: "text", text }], isError: true, _meta: toMeta({ error }) };
 }
 
-/** Passes on the result of a tool of another MCP server, with its blocks. */
-function fromToolResult(data: unknown, meta: MCPResponseMeta, tool: ServedTool, era: ProtocolEra): ToolResult {
-  const { content, isError } = meta;
-  if (isError) return { content, isError };
-  // Without structured content, the data is the blocks themselves.
-  if (data === content || data === undefined) return { content };
-  return { content, ...toStructured(data, toJSONText(data)!, tool.isOutputWrapped(era), era) };
+/** Returns metadata from which importers of this package restore the outcome of a call. */
+export function toMeta(meta: MCPResultMeta): JSONObject {
+  return { [mcpMetaKey]: meta };
 }
 
-function toStructured(data: unknown, text: string, isDeclaredWrapped: boolean, era: ProtocolEra): Partial<ToolResult> {
-  const isPlain = isDataObject(data) && !Array.isArray(data);
+function toStructured(data: unknown, text: string, operation: ServedOperation, era: ProtocolEra): Partial<ToolResult> {
   // Class instances become what JSON makes of them, because the SDK refuses them.
-  const value: unknown = isPlain || typeof data !== "object" ? data : JSON.parse(text);
-  const isWrapped = era === "legacy" && (isDeclaredWrapped || !isDataObject(value) || Array.isArray(value));
-  return isWrapped
-    ? { structuredContent: wrapResult(value), _meta: toMeta({ isWrapped }) }
-    : { structuredContent: value };
+  const isJSON = typeof data !== "object" || (isDataObject(data) && !Array.isArray(data));
+  const value: unknown = isJSON ? data : JSON.parse(text);
+  const isWrapped = era === "legacy" && (isOutputWrapped(operation, era) || !isObject(value));
+  if (isWrapped) return { structuredContent: { result: value }, _meta: toMeta({ isWrapped }) };
+  // The SDK loses a property `__proto__` here.
+  const isLossy = era === "legacy" && Object.hasOwn(value as object, "__proto__");
+  return { structuredContent: value, ...(isLossy && { _meta: toMeta({ structuredContent: value }) }) };
 }
 
-function toBytesResult(
-  bytes: Uint8Array,
-  isBuffer: boolean,
-  { meta }: ResponseEnvelope,
-  { operation }: ServedTool,
-): ToolResult {
+function toBytesResult(bytes: Uint8Array, { data, meta }: ResponseEnvelope, { id }: ServedOperation): ToolResult {
   const type = meta.source === "http" ? meta.contentType.split(";", 1)[0]!.trim() : "";
   const mimeType = type === "" ? "application/octet-stream" : type;
   const [kind] = mimeType.split("/", 1);
-  const data = toBase64(bytes);
-  const uri = `operation:${encodeURIComponent(operation.id)}`;
+  const base64 = toBase64(bytes);
   const block: MCPContentBlock =
     kind === "image" || kind === "audio"
-      ? { type: kind, data, mimeType }
-      : { type: "resource", resource: { uri, mimeType, blob: data } };
-  return { content: [block], _meta: toMeta({ bytes: isBuffer ? "ArrayBuffer" : "Uint8Array" }) };
-}
-
-function toMeta(meta: MCPResultMeta): JSONObject {
-  return { [mcpMetaKey]: meta };
+      ? { type: kind, data: base64, mimeType }
+      : { type: "resource", resource: { uri: `operation:${encodeURIComponent(id)}`, mimeType, blob: base64 } };
+  return { content: [block], _meta: toMeta({ bytes: data instanceof ArrayBuffer ? "ArrayBuffer" : "Uint8Array" }) };
 }

@@ -1,11 +1,14 @@
 import type { TSchema } from "typebox";
-import { isObject, type JSONObject } from "../../internal/objects.ts";
+import type { JSONObject } from "../../internal/objects.ts";
 import { truncate } from "../../internal/text.ts";
-import { type Identity, operationNotFound } from "../../operation/index.ts";
+import type { Identity } from "../../operation/index.ts";
+import type { SearchOptions } from "../../registry/index.ts";
 import { validateOrThrow } from "../../schema/index.ts";
+import { toPublicSchema } from "../public-schema.ts";
 import { searchToolNames } from "../tool-name.ts";
+import type { ServedOperation } from "../visible.ts";
 import type { ToolCatalog } from "./catalog.ts";
-import type { ServedTool, ToolDescription } from "./tool.ts";
+import { describeTool, isInputWrapped, type ToolDescription } from "./tool.ts";
 
 /** Number of results of a search without a limit, and its maximum. */
 const defaultResults = 10;
@@ -13,145 +16,95 @@ const maxResults = 50;
 /** Maximum length of a description in a list of results, in characters. */
 const maxSummaryLength = 300;
 
-const operationProperty = {
-  type: "string",
-  description: `Id of the operation as ${searchToolNames.search} returns it, such as "task.create"`,
-};
+const { search, describe, call } = searchToolNames;
 
-const resultSchema = {
-  type: "object",
-  properties: {
-    operation: { type: "string", description: "Id of the operation" },
-    type: { type: "string", enum: ["query", "mutation", "subscription"] },
-    title: { type: "string" },
-    description: { type: "string" },
-  },
-  required: ["operation", "type", "description"],
-};
+const operation = { type: "string", description: `Id of the operation from ${search}, such as "task.create"` };
 
 /** The tools that callers with many operations receive. */
 export const searchTools: readonly ToolDescription[] = [
   {
-    name: searchToolNames.search,
+    name: search,
     title: "Search operations",
-    description: `Finds operations by words and returns their ids, best first. Then use ${searchToolNames.describe} to read the input schema of one, and ${searchToolNames.call} to call it.`,
-    inputSchema: {
-      type: "object",
-      properties: {
-        query: { type: "string", description: "Words that describe the task. An empty string lists all operations." },
-        namespace: { type: "string", description: "Finds only operations of this namespace" },
-        tag: { type: "string", description: "Finds only operations with this tag" },
-        limit: { type: "integer", minimum: 1, maximum: maxResults, default: defaultResults },
-      },
-      required: ["query"],
-      additionalProperties: false,
-    },
-    outputSchema: {
-      type: "object",
-      properties: { operations: { type: "array", items: resultSchema } },
-      required: ["operations"],
-    },
-    annotations: { title: "Search operations", readOnlyHint: true },
+    description: `Finds operations by words and returns their ids, best first. Then use ${describe} to read the input schema of one, and ${call} to call it.`,
+    inputSchema: toArguments(["query"], {
+      query: { type: "string", description: "Words that describe the task. An empty string lists all operations." },
+      namespace: { type: "string", description: "Finds only operations of this namespace" },
+      tag: { type: "string", description: "Finds only operations with this tag" },
+      limit: { type: "integer", minimum: 1, maximum: maxResults, default: defaultResults },
+    }),
+    annotations: { readOnlyHint: true },
   },
   {
-    name: searchToolNames.describe,
+    name: describe,
     title: "Describe an operation",
-    description: `Returns the description, input schema and output schema of one operation.`,
-    inputSchema: {
-      type: "object",
-      properties: { operation: operationProperty },
-      required: ["operation"],
-      additionalProperties: false,
-    },
-    annotations: { title: "Describe an operation", readOnlyHint: true },
+    description: "Returns the description, input schema and output schema of one operation.",
+    inputSchema: toArguments(["operation"], { operation }),
+    annotations: { readOnlyHint: true },
   },
   {
-    name: searchToolNames.call,
+    name: call,
     title: "Call an operation",
-    description: `Calls an operation and returns its result. Use ${searchToolNames.describe} first to read its input schema.`,
-    inputSchema: {
-      type: "object",
-      properties: {
-        operation: operationProperty,
-        input: { description: "The input of the operation. It must match the input schema of the operation." },
-      },
-      required: ["operation"],
-      additionalProperties: false,
-    },
-    annotations: { title: "Call an operation", readOnlyHint: false },
+    description: `Calls an operation and returns its result. Use ${describe} first to read its input schema.`,
+    inputSchema: toArguments(["operation"], {
+      operation,
+      input: { description: "The input of the operation. It must match the input schema of the operation." },
+    }),
+    annotations: { readOnlyHint: false },
   },
 ];
 
-/** Returns the operations that match a query and that the caller sees. Throws `VALIDATION_ERROR`. */
-export function searchOperations(catalog: ToolCatalog, given: JSONObject, identity: Identity | undefined): JSONObject {
-  validate(searchToolNames.search, given);
-  const { query, namespace, tag, limit = defaultResults } = given;
-  const filters = { namespace: namespace as string, tag: tag as string, limit: limit as number };
-  const found = catalog.visible.search(query as string, identity, filters);
-  return {
-    operations: found.map(({ id, spec: { type, title, description } }) => ({
-      operation: id,
-      type,
-      ...(title !== undefined && { title }),
-      description: truncate(description, maxSummaryLength),
-    })),
-  };
+function toArguments(required: string[], properties: JSONObject): JSONObject {
+  return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Returns one operation that the caller sees. Throws `OPERATION_NOT_FOUND` or `VALIDATION_ERROR`. */
-export function describeOne(catalog: ToolCatalog, given: JSONObject, identity: Identity | undefined): JSONObject {
-  const tool = findTarget(catalog, searchToolNames.describe, given, identity);
-  const { id, published } = tool.operation;
-  const visible = catalog.visible.for(identity);
-  if (visible.get(id) === undefined) throw operationNotFound(String(given["operation"]), visible.nearest(id));
-  const { title, description, inputSchema, outputSchema } = tool.describe("modern");
-  const { type, tags, idempotent, errorSchemas } = published;
-  return {
-    operation: id,
-    tool: tool.name,
-    type,
-    ...(title !== undefined && { title }),
-    description,
-    ...(tags !== undefined && { tags }),
-    ...(idempotent !== undefined && { idempotent }),
-    inputSchema: tool.isInputWrapped ? published.inputSchema : inputSchema,
-    ...(outputSchema !== undefined && { outputSchema }),
-    ...(errorSchemas !== undefined && { errors: errorSchemas }),
-  };
-}
+/** What a search tool does: it returns data, or calls an operation. */
+type SearchOutcome = { data: JSONObject } | { target: ServedOperation; input: unknown };
 
-/** Returns the tool and the input of a call. Throws `OPERATION_NOT_FOUND` or `VALIDATION_ERROR`. */
-export function readCall(
-  catalog: ToolCatalog,
+/**
+ * Uses a search tool for a caller. Returns `undefined` if the name is that of another tool. Throws `OPERATION_NOT_FOUND` or
+ * `VALIDATION_ERROR`.
+ */
+export function useSearchTool(
+  name: string,
   given: JSONObject,
+  catalog: ToolCatalog,
   identity: Identity | undefined,
-): { tool: ServedTool; input: unknown } {
-  const tool = findTarget(catalog, searchToolNames.call, given, identity);
-  const { input } = given;
-  // Models omit the input, or send it as a string, when the schema of this tool cannot describe it.
-  if (tool.isInputWrapped || isObject(input)) return { tool, input };
-  if (input === undefined) return { tool, input: {} };
-  return { tool, input: typeof input === "string" ? (parseObject(input) ?? input) : input };
-}
-
-function findTarget(catalog: ToolCatalog, name: string, given: JSONObject, identity: Identity | undefined): ServedTool {
-  validate(name, given);
-  const operation = given["operation"] as string;
-  const tool = catalog.findOperation(operation);
-  if (tool === undefined) throw operationNotFound(operation, catalog.visible.for(identity).nearest(operation));
-  return tool;
-}
-
-function validate(name: string, given: JSONObject): void {
-  const tool = searchTools.find((each) => each.name === name)!;
+): SearchOutcome | undefined {
+  const tool = searchTools.find((each) => each.name === name);
+  if (tool === undefined) return undefined;
   validateOrThrow(tool.inputSchema as TSchema, given, `arguments of "${name}"`);
+  if (name === search) {
+    const { query, ...filters } = { limit: defaultResults, ...given } as SearchOptions & { query: string };
+    return { data: { operations: catalog.visible.search(query, identity, filters).map(summarize) } };
+  }
+  const id = given["operation"] as string;
+  const target = catalog.findOperation(id);
+  const seen = catalog.visible.for(identity);
+  // The call of an operation that the caller does not see fails with `ACCESS_DENIED`.
+  const isFound = target !== undefined && (name === call || seen.get(target.id) !== undefined);
+  if (!isFound) throw catalog.visible.notFound(id, identity);
+  return name === call ? { target, input: readInput(target, given) } : { data: describeOperation(target) };
 }
 
-function parseObject(text: string): JSONObject | undefined {
+function summarize({ id, spec: { type, title, description } }: ServedOperation): JSONObject {
+  return { operation: id, type, title, description: truncate(description, maxSummaryLength) };
+}
+
+function describeOperation(operation: ServedOperation): JSONObject {
+  const { id, published } = operation;
+  const { name: tool, annotations: _, _meta, ...shown } = describeTool(operation, "modern");
+  const { type, tags, idempotent, errorSchemas: errors } = published;
+  const inputSchema = toPublicSchema(published.inputSchema);
+  return { operation: id, tool, type, tags, idempotent, ...shown, inputSchema, errors };
+}
+
+/** Models omit the input, or send it as a string, when the schema of the tool cannot describe it. */
+function readInput(operation: ServedOperation, { input }: JSONObject): unknown {
+  if (isInputWrapped(operation)) return input;
+  if (typeof input !== "string") return input === undefined ? {} : input;
   try {
-    const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) ? parsed : undefined;
+    return JSON.parse(input);
   } catch {
-    return undefined;
+    return input;
   }
 }

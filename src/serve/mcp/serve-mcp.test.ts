@@ -1,11 +1,12 @@
 import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Type } from "typebox";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { deferred, until } from "../../internal/testing.ts";
 import {
   CallError,
   defineOperation,
+  httpEnvelope,
   type IOperationDefinition,
   mcpMetaKey,
   type OperationContext,
@@ -98,6 +99,74 @@ describe.each(generations)("a client of %s", (generation) => {
       },
     ]);
     expect((await client.callTool({ name: "test_nothing" })).content).toEqual([]);
+  });
+
+  test.each([
+    ["another type", () => ({ sum: "x" }), '{"sum":"x"}', "/sum must be a number."],
+    ["a string", () => "x", "x", "it must be an object."],
+    ["null", () => null, "null", "it must be an object."],
+    ["nothing", () => undefined, undefined, "it must be an object."],
+  ])("receives %s in place of the declared output as an error with the data", async (_kind, handler, data, problem) => {
+    const outputSchema = Type.Object({ sum: Type.Number() });
+    const registry = registryOf(operation({ name: "drifts", inputSchema: Type.Object({}), outputSchema, handler }));
+    const client = await connect(serve(registry), generation);
+    await client.listTools();
+    const { content, isError, structuredContent } = await client.callTool({ name: "test_drifts" });
+    const isWrapped = !isModern(generation) && data !== undefined && !data.startsWith("{");
+    const text = `The operation ran, but its result does not match its output schema. Invalid output of "test.drifts": ${
+      isWrapped ? 'it must have the required property "sum".' : problem
+    }`;
+    const blocks = [data, text].filter((block) => block !== undefined);
+    expect({ content, isError, structuredContent }).toEqual({
+      content: blocks.map((block) => ({ type: "text", text: block })),
+      isError: true,
+      structuredContent: undefined,
+    });
+    const { isError: isFound } = await client.callTool({
+      name: "call_operation",
+      arguments: { operation: "test.drifts" },
+    });
+    expect(isFound).toBeUndefined(); // This tool has no output schema.
+  });
+
+  test("receives nothing for the empty response of an HTTP API that declares it", async () => {
+    const registry = registryOf(
+      operation({
+        name: "remove",
+        inputSchema: Type.Object({}),
+        outputSchema: Type.Object({ id: Type.Number() }),
+        _meta: { openapi: { mayBeEmpty: true } },
+        handler: () => httpEnvelope(undefined, { statusCode: 204, headers: {}, contentType: "" }),
+      }),
+    );
+    const client = await connect(serve(registry), generation);
+    await client.listTools();
+    const { content, isError } = await client.callTool({ name: "test_remove" });
+    expect({ content, isError }).toEqual({ content: [], isError: undefined });
+  });
+
+  test("receives data that matches the output schema only as JSON", async () => {
+    const outputSchema = Type.Object({ at: Type.String() });
+    const handler = () => ({ at: new Date(0) });
+    const registry = registryOf(operation({ name: "now", inputSchema: Type.Object({}), outputSchema, handler }));
+    const client = await connect(serve(registry), generation);
+    await client.listTools();
+    const { structuredContent } = await client.callTool({ name: "test_now" });
+    expect(structuredContent).toEqual({ at: "1970-01-01T00:00:00.000Z" });
+  });
+
+  test("receives values of a subscription that do not match as an error", async () => {
+    const handler = async function* () {
+      yield { tick: "one" };
+    };
+    const ticks = subscription(handler, { outputSchema: Type.Object({ tick: Type.Number() }) });
+    const client = await connect(serve(registryOf(ticks)), generation);
+    await client.listTools();
+    const { content, isError } = await client.callTool({ name: "test_ticks" });
+    expect([isError, content[0]]).toEqual([
+      true,
+      { type: "text", text: '{"values":[{"tick":"one"}],"complete":true}' },
+    ]);
   });
 
   test("receives errors of operations as results", async () => {
@@ -264,6 +333,25 @@ describe.each(generations)("a client of %s", (generation) => {
   });
 });
 
+test("a subscription as a tool ends after 20 seconds", async () => {
+  const ended = deferred();
+  const slow = subscription(
+    async function* (_input, { signal }: OperationContext) {
+      signal.addEventListener("abort", () => ended.resolve());
+      yield 1;
+      await never;
+    },
+    { name: "slow" },
+  );
+  const client = await connect(serve(registryOf(slow)), "2026-07-28");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const call = client.callTool({ name: "test_slow" });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect((await call).structuredContent).toEqual({ values: [1], complete: false });
+  await ended.promise;
+});
+
 test("results of other MCP servers keep their blocks", async () => {
   const { registry } = await foreignTools();
   const client = await connect(serve(registry), "2026-07-28");
@@ -393,23 +481,5 @@ describe("requests", () => {
     const server = serve(registryOf(add));
     const request = () => new Request("http://localhost/mcp/other", { method: "POST" });
     expect((await server.fetch(request(), { basePath: "/mcp" })).status).toBe(404);
-  });
-
-  test("are refused after close, and running calls may finish", async () => {
-    const started = deferred<AbortSignal>();
-    const release = deferred<string>();
-    const handler = () => {
-      started.resolve(new AbortController().signal);
-      return release.promise;
-    };
-    const server = serve(registryOf(operation({ handler })));
-    const client = await connect(server, "2026-07-28");
-    const call = client.callTool({ name: "test_echo" });
-    await started.promise;
-    const closing = server.close();
-    expect((await post(server, modern("tools/list"), modernHeaders("tools/list"))).status).toBe(503);
-    release.resolve("late");
-    await closing;
-    expect((await call).structuredContent).toBe("late");
   });
 });

@@ -4,7 +4,8 @@ import type { Identity, OperationContext } from "../../operation/index.ts";
 import { never, operation, registryOf } from "../../registry/testing.ts";
 import type { Authenticator } from "../authenticator.ts";
 import type { FetchServer } from "../server.ts";
-import { connect, generations, post, serve } from "./testing.ts";
+import type { ServeMCPOptions } from "./serve-mcp.ts";
+import { connect, type Generation, generations, isModern, post, serve } from "./testing.ts";
 
 afterEach(() => vi.useRealTimers());
 
@@ -35,6 +36,10 @@ const initialize = {
   id: 1,
   method: "initialize",
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+};
+const modernMeta = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientCapabilities": {},
 };
 const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
 function bearer(token: string | undefined): Record<string, string> {
@@ -100,15 +105,21 @@ test("the response with 401 names the metadata of the protected resource", async
   const invalid = await post(server, call, bearer("mallory"));
   expect(invalid.headers.get("www-authenticate")).toBe(`Bearer error="invalid_token", resource_metadata="${url}"`);
 
-  const read = (path: string, method = "GET") =>
-    server.wellKnown!(new Request(`http://localhost/.well-known/${path}`, { method }), { basePath: "/mcp" });
-  const metadata = await read("oauth-protected-resource/mcp");
-  expect(await metadata!.json()).toEqual({
-    resource: "http://localhost/mcp",
-    authorization_servers: ["https://issuer.example.com"],
-    bearer_methods_supported: ["header"],
-  });
-  expect((await read("oauth-protected-resource/mcp", "POST"))!.status).toBe(405);
+  const read = (path: string) =>
+    server.wellKnown!(new Request(`http://localhost/.well-known/${path}`), { basePath: "/mcp" });
+  // A host without `wellKnown` passes such requests to `fetch`, whether or not it knows the path of the server.
+  for (const metadata of [
+    await read("oauth-protected-resource/mcp"),
+    await server.fetch(new Request(url), { basePath: "/mcp" }),
+    await server.fetch(new Request(url)),
+  ]) {
+    expect(await metadata!.json()).toEqual({
+      resource: "http://localhost/mcp",
+      authorization_servers: ["https://issuer.example.com"],
+      bearer_methods_supported: ["header"],
+    });
+  }
+  expect((await server.fetch(new Request(`${url}/other`), { basePath: "/mcp" })).status).toBe(404);
   expect(await read("oauth-protected-resource/other")).toBeUndefined();
   expect(await read("openid-configuration")).toBeUndefined();
 
@@ -116,6 +127,25 @@ test("the response with 401 names the metadata of the protected resource", async
   expect((await post(withoutOAuth, call)).headers.get("www-authenticate")).toBe("Bearer");
   expect(await withoutOAuth.wellKnown!(new Request(url), { basePath: "/mcp" })).toBeUndefined();
 });
+
+function end(server: FetchServer, headers: Record<string, string>): Promise<Response> {
+  return Promise.resolve(server.fetch(new Request("http://localhost/mcp", { method: "DELETE", headers })));
+}
+
+/** A server with an operation that runs until `finish` is called. */
+function waiting(options: Partial<ServeMCPOptions> = {}) {
+  const started = deferred<AbortSignal>();
+  const finished = deferred();
+  const handler = async (_input: unknown, { signal }: OperationContext) => {
+    started.resolve(signal);
+    await finished.promise;
+    return "finished";
+  };
+  const server = serve(registryOf(operation({ name: "wait", type: "mutation", handler })), options);
+  const params = { name: "test_wait", arguments: {} };
+  const call = (id: string | number) => ({ jsonrpc: "2.0", id, method: "tools/call", params });
+  return { server, started: started.promise, finish: () => finished.resolve(), call };
+}
 
 describe("sessions", () => {
   test("belong to the identity that opened them", async () => {
@@ -155,13 +185,15 @@ describe("sessions", () => {
     ]);
   });
 
-  test("have a maximum for each identity", async () => {
-    const server = serve(registry, { authenticate: users(), sessions: { maxPerIdentity: 1 } });
+  test("above the maximum end for the identity with the most of them", async () => {
+    const server = serve(registry, { authenticate: users(), sessions: { max: 3 } });
     const bob = await openSession(server, "bob");
     const [first, second] = [await openSession(server, "ada"), await openSession(server, "ada")];
-    expect(await statusOf(server, first, "ada")).toBe(404);
-    expect(await statusOf(server, second, "ada")).toBe(200);
+    const third = await openSession(server, "ada");
     expect(await statusOf(server, bob, "bob")).toBe(200);
+    expect(await Promise.all([first, second, third].map((session) => statusOf(server, session, "ada")))).toEqual([
+      404, 200, 200,
+    ]);
   });
 
   test("expire when they are idle, unless a stream is open", async () => {
@@ -181,71 +213,203 @@ describe("sessions", () => {
     expect(await statusOf(server, listening)).toBe(404);
   });
 
-  test.each([{ max: 0 }, { maxPerIdentity: -1 }, { idleTimeout: 0 }])("refuse the option %o", (sessions) => {
+  test("expire when they are idle after a stream was refused", async () => {
+    const server = serve(registry, { sessions: { idleTimeout: 60_000 } });
+    await server.fetch(new Request("http://localhost/mcp")); // Loads the SDK, which takes real time.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const session = await openSession(server);
+    const headers = { accept: "application/json", "mcp-session-id": session };
+    expect((await server.fetch(new Request("http://localhost/mcp", { headers }))).status).toBe(406);
+    await vi.advanceTimersByTimeAsync(90_000);
+    expect(await statusOf(server, session)).toBe(404);
+  });
+
+  test("are not idle while a call is running", async () => {
+    const { server, finish, call } = waiting({ sessions: { idleTimeout: 60_000 }, defaultTimeout: 600_000 });
+    await server.fetch(new Request("http://localhost/mcp"));
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const session = await openSession(server);
+    const response = await post(server, call(7), { "mcp-session-id": session });
+    await vi.advanceTimersByTimeAsync(119_000);
+    finish();
+    expect(await response.text()).toContain('"text":"finished"');
+    await vi.advanceTimersByTimeAsync(50_000);
+    expect(await statusOf(server, session)).toBe(200);
+    await vi.advanceTimersByTimeAsync(90_000);
+    expect(await statusOf(server, session)).toBe(404);
+  });
+
+  test.each([
+    ["DELETE", (server: FetchServer, headers: Record<string, string>) => end(server, headers)],
+    ["a further session above the maximum", (server: FetchServer) => openSession(server)],
+  ])("that end by %s let running calls finish", async (_reason, endIt) => {
+    const { server, started, finish, call } = waiting({ sessions: { max: 1 } });
+    const headers = { "mcp-session-id": await openSession(server) };
+    const response = await post(server, call("a"), headers);
+    const signal = await started;
+    await endIt(server, headers);
+    expect(await statusOf(server, headers["mcp-session-id"])).toBe(404);
+    finish();
+    expect(await response.text()).toContain('"text":"finished"');
+    expect(signal.aborted).toBe(false);
+  });
+
+  test("refuse a second call with the id of a running one", async () => {
+    const { server, started, finish, call } = waiting();
+    const headers = { "mcp-session-id": await openSession(server) };
+    const first = await post(server, call(7), headers);
+    await started;
+    const second = await post(server, call(7), headers);
+    expect([second.status, await second.json()]).toMatchObject([
+      400,
+      { id: null, error: { code: -32_600, message: expect.stringContaining("with the id 7 is running") } },
+    ]);
+    finish();
+    expect(await first.text()).toContain('"text":"finished"');
+    expect((await post(server, call(7), headers)).status).toBe(200);
+  });
+
+  test("end the stream of a call that the client cancels", async () => {
+    const started = deferred<AbortSignal>();
+    const handler = (_input: unknown, { signal }: OperationContext) => {
+      started.resolve(signal);
+      return never;
+    };
+    const server = serve(registryOf(operation({ name: "wait", type: "mutation", handler })));
+    const headers = { "mcp-session-id": await openSession(server) };
+    const call = { jsonrpc: "2.0", id: "a", method: "tools/call", params: { name: "test_wait", arguments: {} } };
+    const response = await post(server, call, headers);
+    const signal = await started.promise;
+    const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "a", reason: "stop" } };
+    expect((await post(server, cancel, headers)).status).toBe(202);
+    expect(await response.text()).toBe("");
+    await until(() => signal.aborted);
+  });
+
+  test.each([
+    [{ jsonrpc: "2.0", id: 1, method: "tools/list" }, -32_000, /^The Mcp-Session-Id header is missing/],
+    [{ ...initialize, params: {} }, -32_602, /^Invalid initialize/],
+  ])("are not opened by %o", async (message, code, text) => {
+    const response = await post(serve(registry), message);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code, message: expect.stringMatching(text) } });
+  });
+
+  test.each([{ max: 0 }, { idleTimeout: 0 }])("refuse the option %o", (sessions) => {
     expect(() => serve(registry, { sessions })).toThrow(/^Invalid options: \/sessions\//);
   });
 });
 
-test("streams and sessions end when the credentials are removed", async () => {
-  let remove = () => {};
+/** Accepts the tokens of {@link users} until they are revoked. */
+function revocable() {
+  let notify = () => {};
   const revoked = new Set<string>();
   const { authenticate } = users();
-  const server = serve(registry, {
-    authenticate: {
-      authenticate: (credentials) => {
-        if (revoked.has(credentials.token!)) throw new Error("revoked");
-        return authenticate(credentials);
-      },
-      onChange: (listener) => {
-        remove = listener;
-        return () => {};
-      },
+  const authenticator: Authenticator = {
+    authenticate: (credentials) => {
+      if (revoked.has(credentials.token!)) throw new Error("revoked");
+      return authenticate(credentials);
     },
-  });
+    onChange: (listener) => {
+      notify = listener;
+      return () => {};
+    },
+  };
+  const revoke = (token: string) => {
+    revoked.add(token);
+    notify();
+  };
+  return { authenticate: authenticator, revoke };
+}
+
+test("streams and sessions end when the credentials are removed", async () => {
+  const { authenticate, revoke } = revocable();
+  const server = serve(registry, { authenticate });
   const session = await openSession(server, "ada");
   const headers = { accept: "text/event-stream", "mcp-session-id": session, ...bearer("ada") };
   const stream = await server.fetch(new Request("http://localhost/mcp", { headers }));
   const modern = await connect(server, "2026-07-28", { token: "ada" });
   const subscription = await modern.listen({ toolsListChanged: true });
 
-  revoked.add("ada");
-  remove();
+  revoke("ada");
   expect(await stream.text()).toBe("");
   expect(await statusOf(server, session, "ada")).toBe(401);
   expect(["remote", "graceful"]).toContain(await subscription.closed);
 });
 
-test.each(generations)("a client of %s that disconnects aborts its calls", async (generation) => {
-  const started = deferred<AbortSignal>();
-  const handler = (_input: unknown, { signal }: OperationContext) => {
-    started.resolve(signal);
-    return never;
+test.each(generations)("a running call of %s finishes when the credentials are removed", async (generation) => {
+  const { authenticate, revoke } = revocable();
+  const { server, started, finish } = waiting({ authenticate });
+  const client = await connect(server, generation, { token: "ada" });
+  const call = client.callTool({ name: "test_wait" });
+  const signal = await started;
+  revoke("ada");
+  await expect(client.callTool({ name: "test_wait" })).rejects.toMatchObject({ status: 401 });
+  finish();
+  expect(await call).toMatchObject({ content: [{ text: "finished" }] });
+  expect(signal.aborted).toBe(false);
+});
+
+const modernHeaders = { "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen" };
+
+/** Opens a stream of notifications. The returned object has what was received so far. */
+async function openStream(server: FetchServer, generation: Generation, token: string) {
+  const headers: Record<string, string> = { accept: "text/event-stream", ...bearer(token) };
+  const params = { notifications: { toolsListChanged: true }, _meta: modernMeta };
+  const response = isModern(generation)
+    ? await post(
+        server,
+        { jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params },
+        { ...headers, ...modernHeaders },
+      )
+    : await server.fetch(
+        new Request("http://localhost/mcp", {
+          headers: { ...headers, "mcp-session-id": await openSession(server, token) },
+        }),
+      );
+  const received = { text: "", ended: Promise.resolve() };
+  const read = async () => {
+    for await (const chunk of response.body!) received.text += new TextDecoder().decode(chunk);
   };
-  const server = serve(registryOf(operation({ handler })));
-  const client = new AbortController();
-  const params = { name: "test_echo" };
-  const request = { jsonrpc: "2.0", id: 7, method: "tools/call", params };
-  const meta = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-  };
-  const common = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-  const [body, headers] =
-    generation === "legacy"
-      ? [request, { "mcp-session-id": await openSession(server) }]
-      : [
-          { ...request, params: { ...params, _meta: meta } },
-          { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "test_echo" },
-        ];
-  void server.fetch(
-    new Request("http://localhost/mcp", {
-      method: "POST",
-      headers: { ...common, ...headers } as Record<string, string>,
-      body: JSON.stringify(body),
-      signal: client.signal,
-    }),
-  );
-  const signal = await started.promise;
-  client.abort();
-  await until(() => signal.aborted);
+  received.ended = read();
+  return received;
+}
+
+test.each(generations)("a client of %s is notified only of changes that it sees", async (generation) => {
+  const changing = registryOf(operation({ name: "open" }));
+  const server = serve(changing, { authenticate: users() });
+  const [ada, bob] = [await openStream(server, generation, "ada"), await openStream(server, generation, "bob")];
+  changing.register(operation({ name: "write", ...rule("write") }));
+  await until(() => ada.text.includes("notifications/tools/list_changed"));
+  await server.close({ timeout: 0 });
+  await Promise.all([ada.ended, bob.ended]);
+  expect(bob.text).not.toContain("list_changed");
+});
+
+test("a client in search mode is not notified, because its list does not change", async () => {
+  const changing = registryOf(operation({ name: "open" }));
+  const server = serve(changing, { mode: "search" });
+  const listing = serve(changing);
+  const [searching, other] = [
+    await openStream(server, "2026-07-28", "ada"),
+    await openStream(listing, "2026-07-28", "ada"),
+  ];
+  changing.register(operation({ name: "new" }));
+  await until(() => other.text.includes("list_changed"));
+  await server.close({ timeout: 0 });
+  await searching.ended;
+  expect(searching.text).not.toContain("list_changed");
+});
+
+test("above the maximum, the streams of the identity with the most of them end", async () => {
+  const server = serve(registry, { authenticate: users() });
+  const bob = await openStream(server, "2026-07-28", "bob");
+  const first = await openStream(server, "2026-07-28", "ada");
+  for (let count = 2; count < 1_024; count++) await openStream(server, "2026-07-28", "ada");
+  const eve = await openStream(server, "2026-07-28", "eve");
+  await first.ended;
+  await until(() => eve.text.includes("acknowledged"));
+  await server.close({ timeout: 0 });
+  await Promise.all([bob.ended, eve.ended]);
+  expect(bob.text).toContain("acknowledged");
 });

@@ -1,33 +1,23 @@
 import type { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { onAbort } from "../../internal/abort-listeners.ts";
+import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { resolveCount, resolveDuration } from "../../operation/index.ts";
-import type { Caller, Gate } from "../gate.ts";
-import { createProtocolServer, type ProtocolHost } from "./protocol-server.ts";
+import type { Caller } from "../authentication.ts";
+import { onceAborted } from "../calls.ts";
+import type { Gate } from "../gate.ts";
+import type { MCPHost, ServerSDK } from "./mcp-host.ts";
 import { toRPCError } from "./responses.ts";
 
 /** Limits of the sessions that clients of versions before 2026-07-28 open. Later versions have no sessions. */
 export interface MCPSessionOptions {
-  /** Maximum number of sessions. A further one ends the session that was not used for the longest time. @default 1,000 */
+  /**
+   * Maximum number of sessions. A further one ends the least recently used session of the identity that has the most.
+   * @default 1,000
+   */
   max?: number | undefined;
-  /** Maximum number of sessions of one identity. A further one ends its least recently used session. @default 100 */
-  maxPerIdentity?: number | undefined;
-  /** Time in ms after which a session without a request or an open stream ends. @default one hour */
+  /** Time in ms after which a session without a request, a running call or an open stream ends. @default one hour */
   idleTimeout?: number | undefined;
-}
-
-/** Session options with their defaults. */
-export type SessionLimits = Readonly<Record<keyof MCPSessionOptions, number>>;
-
-/** Applies the defaults of session options. Throws `VALIDATION_ERROR`. */
-export function resolveSessionLimits({ max, maxPerIdentity, idleTimeout }: MCPSessionOptions = {}): SessionLimits {
-  const count = { min: 1, infinite: true } as const;
-  return {
-    max: resolveCount("sessions.max", max, 1_000, count),
-    maxPerIdentity: resolveCount("sessions.maxPerIdentity", maxPerIdentity, 100, count),
-    idleTimeout: resolveDuration("sessions.idleTimeout", idleTimeout, 3_600_000, { infinite: true }),
-  };
 }
 
 /** A session of a client. It belongs to the identity that opened it. */
@@ -35,131 +25,177 @@ interface Session {
   readonly id: string;
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** Id of the identity; `undefined` for an anonymous client. */
-  readonly owner: string | undefined;
-  /** When it was last used, in ms of `performance.now()`. */
+  /** The sender of its last request. A client replaces its token before it expires. */
+  caller: Caller;
+  /** Time of its last request or response, by the clock of `performance`. */
   usedAt: number;
+  /** The ids of the requests that have no response yet. */
+  readonly running: Set<unknown>;
   /** Number of streams on which the client waits for notifications. */
   streams: number;
-  /** The last token of the client. A client replaces it before it expires. */
-  token: string | undefined;
+  /** Whether the client sends several messages as an array, which share a stream. Only 2025-03-26 allows it. */
+  hasBatches: boolean;
+  /** Fires when the session may be idle. One timer for all requests, because most end soon. */
+  idle: Timer | undefined;
+  /** Stops watching the credentials of the caller. */
   unwatch: () => void;
 }
 
 /** The sessions of clients that start with a handshake. */
 export class Sessions {
-  readonly #host: ProtocolHost;
+  readonly #host: MCPHost;
   readonly #gate: Gate;
-  readonly #limits: SessionLimits;
+  readonly #max: number;
+  readonly #idleTimeout: number;
   /** The least recently used session comes first. */
   readonly #sessions = new Map<string, Session>();
-  #sweeping: Timer | undefined = undefined;
 
-  constructor(host: ProtocolHost, gate: Gate, limits: SessionLimits) {
+  constructor(host: MCPHost, gate: Gate, { max, idleTimeout }: MCPSessionOptions = {}) {
     this.#host = host;
     this.#gate = gate;
-    this.#limits = limits;
+    this.#max = resolveCount("sessions.max", max, 1_000, { min: 1, infinite: true });
+    this.#idleTimeout = resolveDuration("sessions.idleTimeout", idleTimeout, 3_600_000, { infinite: true });
   }
 
   /** Handles a request of a session, or opens one. `body` is the parsed body of a POST. */
-  async handle(request: Request, body: unknown, caller: Caller): Promise<Response> {
+  async handle(sdk: ServerSDK, request: Request, body: unknown, caller: Caller): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
-    if (id === null) return this.#openFor(request, body, caller);
-    const session = this.#sessions.get(id);
+    if (id === null && request.method !== "POST") {
+      return toRPCError(405, -32_000, "Method not allowed.", { headers: { allow: "POST" } });
+    }
+    if (id === null && !sdk.isInitializeRequest(body)) {
+      return getOwn(body, "method") === "initialize"
+        ? toRPCError(400, -32_602, "Invalid initialize. Send protocolVersion, capabilities and clientInfo.")
+        : toRPCError(400, -32_000, "The Mcp-Session-Id header is missing. Start a session with initialize.");
+    }
+    const session = id === null ? await this.#open(sdk, caller) : this.#sessions.get(id);
     // A session of another identity does not exist for this one.
-    if (session === undefined || session.owner !== caller.identity?.id) {
+    if (session === undefined || ownerOf(session) !== caller.identity?.id) {
       return toRPCError(404, -32_001, "Session not found. Start a new session.");
     }
+    if (request.method === "DELETE") {
+      this.#end(session);
+      return new Response(null);
+    }
+    const messages: unknown[] = Array.isArray(body) ? body : [body];
+    const ids = messages.filter(isRequest).map((message) => message["id"]);
+    const repeated = ids.find((each) => session.running.has(each));
+    if (repeated !== undefined) {
+      return toRPCError(400, -32_600, `A request with the id ${JSON.stringify(repeated)} is running. Use another id.`);
+    }
     this.#use(session, caller);
-    if (request.method === "GET") holdWhileOpen(session, request.signal);
-    return session.transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
-  }
-
-  /** Notifies all clients that the list of tools has changed. */
-  notifyToolsChanged(): void {
-    // A client without an open stream is not notified.
-    for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(() => {});
+    for (const each of ids) session.running.add(each);
+    session.hasBatches ||= Array.isArray(body);
+    const response = await session.transport.handleRequest(request, { parsedBody: body });
+    if (!response.ok) for (const each of ids) this.#finish(session, each);
+    else if (request.method === "GET") {
+      session.streams += 1;
+      onceAborted(request.signal, () => {
+        session.streams -= 1;
+        session.usedAt = performance.now();
+      });
+    }
+    for (const message of messages) this.#endCancelled(session, message);
+    return response;
   }
 
   /** Ends all sessions. */
   async close(): Promise<void> {
-    this.#sweeping?.stop();
-    await Promise.all(Array.from(this.#sessions.values(), (session) => this.#end(session)));
+    await Promise.all(Array.from(this.#sessions.values(), ({ server }) => server.close()));
   }
 
-  async #openFor(request: Request, body: unknown, caller: Caller): Promise<Response> {
-    if (request.method !== "POST") return toRPCError(405, -32_000, "Method not allowed.", { allow: "POST" });
-    if (!this.#host.sdk.isInitializeRequest(body)) {
-      return toRPCError(400, -32_000, "The Mcp-Session-Id header is missing. Start a session with initialize.");
-    }
-    const session = this.#create(caller);
-    await session.server.connect(session.transport);
-    this.#evict(caller.identity?.id);
-    this.#sessions.set(session.id, session);
-    this.#use(session, caller);
-    this.#sweepLater();
-    return session.transport.handleRequest(request, { parsedBody: body });
-  }
-
-  #create(caller: Caller): Session {
+  async #open(sdk: ServerSDK, caller: Caller): Promise<Session> {
     const id = createId();
-    const server = createProtocolServer(this.#host, "legacy");
-    const transport = new this.#host.sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
-    server.onclose = () => this.#forget(id);
-    const owner = caller.identity?.id;
-    return { id, server, transport, owner, usedAt: 0, streams: 0, token: undefined, unwatch: () => {} };
+    const server = this.#host.createServer(sdk, "legacy");
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
+    const unused = { usedAt: performance.now(), streams: 0, hasBatches: false, idle: undefined, unwatch: () => {} };
+    const session: Session = { id, server, transport, caller, running: new Set(), ...unused };
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      const sent = send(message, options);
+      if (!("method" in message)) this.#finish(session, message.id);
+      return sent;
+    };
+    // A client without an open stream is not notified.
+    const notify = () => server.sendToolListChanged().catch(() => {});
+    const unfollow = this.#host.followTools(() => session.caller.identity, notify);
+    // The SDK calls it immediately when the server is closed.
+    server.onclose = () => {
+      unfollow();
+      session.unwatch();
+      session.idle?.stop();
+      this.#sessions.delete(id);
+    };
+    this.#endWhenIdle(session);
+    await server.connect(transport);
+    if (this.#sessions.size >= this.#max) this.#end(findExcess([...this.#sessions.values()], ownerOf));
+    return session;
   }
 
-  /** Makes it the most recently used session, and watches the credentials of its last request. */
+  /** Ends a session: its notifications immediately, and the rest when its running calls have finished. */
+  #end(session: Session): void {
+    this.#sessions.delete(session.id);
+    session.unwatch();
+    session.transport.closeStandaloneSSEStream();
+    if (session.running.size === 0) void session.server.close();
+  }
+
+  /** A request has a response, or will not have one. */
+  #finish(session: Session, id: unknown): void {
+    session.running.delete(id);
+    session.usedAt = performance.now();
+    const isEnded = !this.#sessions.has(session.id);
+    if (isEnded && session.running.size === 0) void session.server.close();
+  }
+
+  /** Makes it the most recently used session, which ends with the credentials of this caller. */
   #use(session: Session, caller: Caller): void {
+    session.caller = caller;
     session.usedAt = performance.now();
     this.#sessions.delete(session.id);
     this.#sessions.set(session.id, session);
-    const { token } = caller.credentials;
-    if (session.token === token && token !== undefined) return;
-    session.token = token;
     session.unwatch();
-    session.unwatch = this.#gate.watch(caller, () => void this.#end(session));
+    session.unwatch = this.#gate.watch(caller, () => this.#end(session));
   }
 
-  /** Makes room for one more session. */
-  #evict(owner: string | undefined): void {
-    const { max, maxPerIdentity } = this.#limits;
-    const all = [...this.#sessions.values()];
-    const own = owner === undefined ? [] : all.filter((session) => session.owner === owner);
-    if (own.length >= maxPerIdentity) void this.#end(own[0]!);
-    else if (all.length >= max) void this.#end(all.find(({ streams }) => streams === 0) ?? all[0]!);
+  #endWhenIdle(session: Session): void {
+    const now = performance.now();
+    if (session.streams + session.running.size > 0) session.usedAt = now;
+    const remaining = session.usedAt + this.#idleTimeout - now;
+    if (remaining <= 0) this.#end(session);
+    else session.idle = startTimer(() => this.#endWhenIdle(session), remaining, { keepsAlive: false });
   }
 
-  async #end({ id, server }: Session): Promise<void> {
-    this.#forget(id);
-    await server.close().catch(() => {});
-  }
-
-  #forget(id: string): void {
-    this.#sessions.get(id)?.unwatch();
-    this.#sessions.delete(id);
-  }
-
-  #sweepLater(): void {
-    if (this.#sweeping !== undefined || this.#sessions.size === 0) return;
-    const { idleTimeout } = this.#limits;
-    const sweep = () => {
-      this.#sweeping = undefined;
-      const end = performance.now() - idleTimeout;
-      for (const session of this.#sessions.values()) {
-        if (session.streams === 0 && session.usedAt <= end) void this.#end(session);
-      }
-      this.#sweepLater();
-    };
-    this.#sweeping = startTimer(sweep, Math.max(idleTimeout / 4, 1), { keepsAlive: false });
+  /** Ends the stream of a call that a message cancels. The SDK does not respond to the call, and would keep the stream open. */
+  #endCancelled(session: Session, message: unknown): void {
+    const id = getOwn(getOwn(message, "params"), "requestId");
+    if (getOwn(message, "method") !== "notifications/cancelled" || !session.running.has(id)) return;
+    this.#finish(session, id);
+    if (session.hasBatches) return;
+    const { transport } = session;
+    transport.closeSSEStream(id as string | number);
+    // The transport forgets the call when it has a response, which it cannot send anymore.
+    const error = { code: -32_000, message: "Cancelled." };
+    transport.send({ jsonrpc: "2.0", id: id as string | number, error }).catch(() => {});
   }
 }
 
-function holdWhileOpen(session: Session, signal: AbortSignal): void {
-  session.streams += 1;
-  onAbort(signal, () => {
-    session.streams -= 1;
-    session.usedAt = performance.now();
-  });
+/**
+ * Returns the first item of the owner with the most items, so that no owner displaces the items of others.
+ * @param items - at least one, the least recently used first
+ */
+export function findExcess<T>(items: readonly T[], ownerOf: (item: T) => string | undefined): T {
+  const counts = new Map<string | undefined, number>();
+  for (const item of items) counts.set(ownerOf(item), (counts.get(ownerOf(item)) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  return items.find((item) => counts.get(ownerOf(item)) === most)!;
+}
+
+/** Returns the id of the identity that opened a session; `undefined` for an anonymous client. */
+function ownerOf({ caller }: Session): string | undefined {
+  return caller.identity?.id;
+}
+
+function isRequest(message: unknown): message is JSONObject {
+  return getOwn(message, "method") !== undefined && getOwn(message, "id") !== undefined;
 }

@@ -1,4 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { onTestFinished } from "vitest";
 import type { OperationRegistry } from "../../registry/index.ts";
 import type { FetchServer } from "../server.ts";
@@ -59,4 +61,13 @@ export async function post(
   const body = typeof message === "string" ? message : JSON.stringify(message);
   const common = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   return server.fetch(new Request(address, { method: "POST", headers: { ...common, ...headers }, body }));
+}
+
+/** Connects a client of version 1 of the SDK to a server in this process, until the test is finished. */
+export async function connectOlder(server: FetchServer): Promise<OlderClient> {
+  const client = new OlderClient({ name: "test", version: "1.0.0" });
+  const fetch = async (url: string | URL, init?: RequestInit) => server.fetch(new Request(url, init));
+  await client.connect(new OlderTransport(new URL(address), { fetch }) as never);
+  onTestFinished(() => client.close());
+  return client;
 }

@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { type IOperationDefinition, mcpMetaKey } from "../../operation/index.ts";
 import { coreOf } from "../../registry/index.ts";
 import { operation, registryOf } from "../../registry/testing.ts";
-import { type ProtocolEra, ServedTool } from "./tool.ts";
+import { describeTool, type ProtocolEra } from "./tool.ts";
 
-function describeTool(overrides: Partial<IOperationDefinition>, era: ProtocolEra = "modern") {
+function describeOperation(overrides: Partial<IOperationDefinition>, era: ProtocolEra = "modern") {
   const registry = registryOf(operation(overrides));
   const [entry] = coreOf(registry).operations.values();
-  return JSON.parse(JSON.stringify(new ServedTool(entry!).describe(era)));
+  return JSON.parse(JSON.stringify(describeTool(entry!, era)));
 }
 
 const specOf = (tool: { _meta: Record<string, { operation: unknown }> }) => tool._meta[mcpMetaKey]!.operation;
@@ -16,7 +16,7 @@ const specOf = (tool: { _meta: Record<string, { operation: unknown }> }) => tool
 describe("the description of a tool", () => {
   test("has the schemas of the operation, and refers to them in the spec", () => {
     const schema = Type.Object({ a: Type.Optional(Type.Number()) });
-    const tool = describeTool({ inputSchema: schema, outputSchema: schema, tags: ["x"], outputPolicy: "strict" });
+    const tool = describeOperation({ inputSchema: schema, outputSchema: schema, tags: ["x"], outputPolicy: "strict" });
     expect(tool.inputSchema).toEqual({ type: "object", properties: { a: { type: "number" } } });
     expect(tool.outputSchema).toEqual(tool.inputSchema);
     expect(specOf(tool)).toEqual({
@@ -33,18 +33,18 @@ describe("the description of a tool", () => {
 
   test("never contains the access rule or _meta", () => {
     const accessControl = { requiredScopes: ["secret-scope"] };
-    const tool = describeTool({ accessControl, _meta: { internal: "secret-meta" } });
+    const tool = describeOperation({ accessControl, _meta: { internal: "secret-meta" } });
     expect(JSON.stringify(tool)).not.toMatch(/secret/);
   });
 
   test("shows the view of callers, who may omit what has a default", () => {
-    const tool = describeTool({ inputSchema: Type.Object({ a: Type.Number({ default: 1 }), b: Type.Number() }) });
+    const tool = describeOperation({ inputSchema: Type.Object({ a: Type.Number({ default: 1 }), b: Type.Number() }) });
     expect(tool.inputSchema.required).toEqual(["b"]);
   });
 
   test("wraps an input that is not an object, and keeps its references valid", () => {
     const node = Type.Cyclic({ Node: Type.Object({ next: Type.Optional(Type.Ref("Node")) }) }, "Node");
-    const tool = describeTool({ inputSchema: node });
+    const tool = describeOperation({ inputSchema: node });
     expect(tool.inputSchema).toEqual({
       type: "object",
       properties: {
@@ -67,10 +67,9 @@ describe("the description of a tool", () => {
       definitions: { a: {} },
     };
     const definition = { outputSchema: outputSchema as never };
-    expect(describeTool(definition).outputSchema).toEqual(outputSchema);
-    const { $schema, ...inner } = outputSchema;
-    expect(describeTool(definition, "legacy").outputSchema).toEqual({
-      $schema,
+    const { $schema: _, ...inner } = outputSchema;
+    expect(describeOperation(definition).outputSchema).toEqual(inner);
+    expect(describeOperation(definition, "legacy").outputSchema).toEqual({
       type: "object",
       properties: { result: { ...inner, items: { $ref: "#/properties/result/definitions/a" } } },
       required: ["result"],
@@ -80,26 +79,33 @@ describe("the description of a tool", () => {
   test.each([
     ["is unknown", Type.Unknown()],
     ["may be missing", Type.Union([Type.String(), Type.Undefined()])],
-    [
-      "is written in a dialect that clients refuse",
-      { $schema: "http://json-schema.org/draft-04/schema#", type: "string" },
-    ],
   ])("has no output schema if the output %s", (_reason, outputSchema) => {
-    const tool = describeTool({ outputSchema: outputSchema as never });
+    const tool = describeOperation({ outputSchema: outputSchema as never });
     expect(tool).not.toHaveProperty("outputSchema");
+    expect(specOf(tool)).toMatchObject({ outputSchema: JSON.parse(JSON.stringify(outputSchema)) });
+  });
+
+  test("has the exact output schema in the spec, and one that clients can check", () => {
+    const outputSchema = Type.Object({ at: Type.String({ format: "date-time" }), any: Type.Unknown() });
+    const tool = describeOperation({ outputSchema });
+    expect(tool.outputSchema).toEqual({
+      type: "object",
+      properties: { at: { type: "string" }, any: {} },
+      required: ["at"],
+    });
     expect(specOf(tool)).toMatchObject({ outputSchema: JSON.parse(JSON.stringify(outputSchema)) });
   });
 
   test("does not ask clients for headers that the server does not check", () => {
     const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
-    expect(describeTool({ inputSchema: inputSchema as never }).inputSchema.properties).toEqual({
+    expect(describeOperation({ inputSchema: inputSchema as never }).inputSchema.properties).toEqual({
       region: { type: "string" },
     });
   });
 
   test("has the values of a subscription as its output", () => {
     const handler = async function* () {};
-    const tool = describeTool({ type: "subscription", outputSchema: Type.Array(Type.String()), handler });
+    const tool = describeOperation({ type: "subscription", outputSchema: Type.Array(Type.String()), handler });
     expect(tool.description).toBe("Returns its input.\n\nReturns the values of the first seconds.");
     expect(tool.annotations).toEqual({ readOnlyHint: true });
     expect(tool.outputSchema).toMatchObject({

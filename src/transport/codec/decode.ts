@@ -1,4 +1,4 @@
-import { isNestedDeeper } from "../../internal/body.ts";
+import { isNestedDeeper } from "../../internal/json-depth.ts";
 import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
 import { fromTagged } from "./tagged-read.ts";
 import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";

@@ -1,3 +1,4 @@
+import type { Bytes } from "../../internal/base64.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 
@@ -94,7 +95,7 @@ export function readBinary(value: object): { kind: string; bytes: Uint8Array } |
 }
 
 /** Creates a value from its bytes. Returns `undefined` if the kind is unknown or the last element is incomplete. */
-export function createBinary(kind: string, bytes: Uint8Array<ArrayBuffer>): unknown {
+export function createBinary(kind: string, bytes: Bytes): unknown {
   try {
     return binaryKinds.get(kind)?.(bytes.buffer);
   } catch {

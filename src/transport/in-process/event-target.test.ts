@@ -154,7 +154,7 @@ describe("an EventTarget", () => {
     expect([...listening.values()].every((left) => left === 0)).toBe(true);
   });
 
-  test("fails a subscription that no server claims with TIMEOUT, and lets a silent one wait", async () => {
+  test("fails a subscription that no server accepts with TIMEOUT, and keeps an accepted one without values open", async () => {
     const target = new EventTarget();
     const registry = new OperationRegistry();
     registry.register(
@@ -184,7 +184,7 @@ describe("an EventTarget", () => {
     await silent;
   });
 
-  test("whose transport is closed notifies itself once of the end of a call, as caller and as server", async () => {
+  test("whose transport is closed is notified once of the end of a call, as caller and as server", async () => {
     const transport = join(new EventTarget());
     const aborts: string[] = [];
     await transport.serve(["test.hang"], () => (followUp) => void aborts.push(followUp.type));

@@ -32,7 +32,7 @@ const maxStreams = 10_000;
  * at the target receives every frame and ignores those of other calls. The first server that claims the id of a request
  * runs it.
  */
-class EventTargetTransport implements Transport, Broadcast {
+class EventTargetTransport implements Transport, AsyncDisposable, Broadcast {
   readonly name = "event-target";
   readonly capabilities: TransportCapabilities;
   readonly broadcast: Broadcast = this;
@@ -145,6 +145,10 @@ class EventTargetTransport implements Transport, Broadcast {
     this.#target.removeEventListener("call.requested", this.#onRequest);
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   readonly #onRequest = (event: Event): void => {
     const frame = frameOf<CallRequested>(event);
     if (frame === undefined) return;
@@ -217,6 +221,6 @@ function frameOf<F extends Frame>(event: Event): F | undefined {
 }
 
 /** Creates a transport over an event target. All transports at one target can reach each other. */
-export function createEventTargetTransport(target: EventTargetLike): Transport {
+export function createEventTargetTransport(target: EventTargetLike): Transport & AsyncDisposable {
   return new EventTargetTransport(target);
 }

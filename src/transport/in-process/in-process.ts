@@ -46,7 +46,7 @@ export class InProcessBus {
 /**
  * Carries calls within one process. Frames are passed by reference. The identity of a call is trusted, as in `execute`.
  */
-class InProcessTransport implements Transport {
+class InProcessTransport implements Transport, AsyncDisposable {
   readonly name = "in-process";
   readonly capabilities: TransportCapabilities = {
     staysInProcess: true,
@@ -128,6 +128,10 @@ class InProcessTransport implements Transport {
     }
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   /** Forwards a request that was not made by a `PendingRequestMap`. */
   #requestGuarded(server: Server, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     const call = new GuardedCall(frame.requestId, onReply);
@@ -194,6 +198,6 @@ class GuardedCall extends OpenCall {
 }
 
 /** Creates a transport within this process. Transports that share a bus can reach each other. @default a new bus */
-export function createInProcessTransport(bus: InProcessBus = new InProcessBus()): Transport {
+export function createInProcessTransport(bus: InProcessBus = new InProcessBus()): Transport & AsyncDisposable {
   return new InProcessTransport(bus);
 }

@@ -11,7 +11,7 @@ export class LocalPeerDirectory {
   /** The functions that end the subscriptions of each peer. */
   readonly #stops = new Map<string, Set<Unsubscribe>>();
   readonly #events = new Emitter<PeerEvent>((error) =>
-    log.error("A listener of peer events threw: {error}", { error }),
+    log.error("A listener for peer events failed: {error}", { error }),
   );
 
   /** Replaces the list of operations that a peer serves. An empty list means that the peer left. */

@@ -160,7 +160,7 @@ export class NATSAdapter implements BrokerAdapter {
     try {
       this.#connection.publish(subject, message, reply === undefined ? undefined : { reply });
     } catch (error) {
-      log.warn("A message was lost: {error}", { error });
+      log.warn("A message could not be sent: {error}", { error });
       return false;
     }
     this.#unflushed += message.length;
@@ -220,7 +220,7 @@ export class NATSAdapter implements BrokerAdapter {
   }
 
   #onError(error: Error): void {
-    log.warn("The server reports: {error}", { error });
+    log.warn("The NATS server reported an error: {error}", { error });
     const { operation, subject = "" } = error as Partial<PermissionViolationError>;
     const operationId = operation === "publish" ? this.#subjects.calledAt(subject) : undefined;
     if (operationId === undefined) return;

@@ -29,7 +29,7 @@ export interface NATSTransportOptions extends BrokerOptions {
 }
 
 /** A transport over NATS. */
-export interface NATSTransport extends Transport {
+export interface NATSTransport extends Transport, AsyncDisposable {
   /** Number of malformed messages that have arrived. */
   readonly dropped: number;
 }

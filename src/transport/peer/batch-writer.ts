@@ -39,11 +39,6 @@ export abstract class BatchWriter {
     this.maxBatch = maxBatch;
   }
 
-  /** Whether all frames were written. */
-  get isEmpty(): boolean {
-    return this.batch === "";
-  }
-
   push(line: string): void {
     if (this.batch === "") this.batch = line;
     else if (this.batch.length + line.length < this.maxBatch) this.batch += `\n${line}`;

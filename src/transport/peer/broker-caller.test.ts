@@ -41,7 +41,7 @@ test("a request that no worker acknowledges for two heartbeats is withdrawn and 
   expect(replies).toMatchObject([{ type: "call.error", requestId: "r", code: "UNAVAILABLE", mayHaveRun: true }]);
 });
 
-test("a call whose worker sends signs of life waits, and fails three heartbeats after the last one", () => {
+test("a call whose worker reports it as running waits, and fails three heartbeats after the last report", () => {
   const { caller, sent, replies, request, tick } = setUp();
   request("r");
 

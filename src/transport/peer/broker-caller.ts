@@ -23,7 +23,7 @@ export class BrokerCall implements SentCall {
   worker: string | undefined = undefined;
   /** Credit that is held back until the worker is known. */
   heldCredit = 0;
-  /** The tick at which the call was sent, or at which the last sign of life of its worker arrived. */
+  /** The tick at which the call was sent, or at which its worker last reported it as running. */
   lastSignAt: number;
   /** Number of lost workers that may have started the call. */
   lostWorkers = 0;
@@ -166,7 +166,7 @@ export class BrokerCaller {
     this.#served.clear();
   }
 
-  /** Records a sign of life. Returns false when this peer does not wait for that attempt of the call. */
+  /** Records that the worker runs the call. Returns false when this peer does not wait for that attempt of the call. */
   #noteSign(address: string, ref: CallRef): boolean {
     const { requestId, attempt = 0 } = ref;
     const call = this.#calls.get(requestId);

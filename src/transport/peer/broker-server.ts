@@ -18,6 +18,7 @@ import { notMovable } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";
 import { AcceptedCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
 import { type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { PeerQuestions } from "./peer-questions.ts";
 
 /** Maximum length of a message with several frames, in characters. */
 export const maxBrokerBatch = 64 * 1024;
@@ -44,20 +45,18 @@ interface CallerHost {
 
 /** A caller at an address on the broker: its clock, its calls, and the frames to send to it at the end of this turn. */
 class RemoteCaller extends BatchWriter implements RemotePeer {
-  readonly clock: PeerClock;
   readonly calls: IncomingCalls;
   readonly #host: CallerHost;
 
   constructor(address: string, host: CallerHost) {
     super(toMaxBatch(host.adapter));
     this.#host = host;
-    this.clock = new PeerClock(address);
-    this.calls = new IncomingCalls(this, host.sync, host.limits, host.total);
+    this.calls = new IncomingCalls(this, new PeerClock(address), host.sync, host.limits, host.total);
   }
 
   /** Whether nothing is pending for this caller, so that it can be removed. */
   get isIdle(): boolean {
-    return this.calls.size === 0 && this.clock.held.size === 0 && this.isEmpty;
+    return this.calls.size === 0 && this.calls.clock.held.size === 0 && this.batch === "";
   }
 
   /** Sends a frame in one batch with others to the same caller in this turn. Throws a `CallError`. */
@@ -67,7 +66,7 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
   }
 
   protected override write(message: string): void {
-    this.#host.adapter.send(this.clock.address, message);
+    this.#host.adapter.send(this.calls.clock.address, message);
   }
 }
 
@@ -75,6 +74,7 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
 export class BrokerServer {
   readonly #adapter: BrokerAdapter;
   readonly #sender: FrameSender;
+  readonly #questions = new PeerQuestions();
   readonly #sync: ClockSync;
   readonly #host: CallerHost;
   readonly #servers = new Map<string, OnRequest>();
@@ -95,6 +95,7 @@ export class BrokerServer {
     this.#adapter = adapter;
     this.#sender = sender;
     this.#sync = new ClockSync(
+      this.#questions,
       ({ address }, question, calls) => {
         const frame: OtherFrame = { type: "link.pinged", address: adapter.address, question, calls };
         adapter.send(address, encode(frame, sender), true);
@@ -169,7 +170,7 @@ export class BrokerServer {
 
   /** Accepts a caller's clock and the list of its withdrawn requests. Returns false when the frame is malformed. */
   takeClock(frame: OtherFrame): boolean {
-    return this.#sync.takeReply(frame);
+    return this.#questions.takeReply(frame);
   }
 
   /** Accepts a later frame of a caller. */
@@ -198,8 +199,8 @@ export class BrokerServer {
     const caller = this.#callers.get(address);
     if (caller === undefined) return;
     this.#callers.delete(address);
-    this.#sync.forget(caller.clock);
-    for (const call of caller.calls.list()) caller.calls.abort(call, "the caller is gone");
+    this.#sync.forget(caller.calls.clock);
+    caller.calls.abortAll("the caller is gone");
   }
 
   /** Ends subscriptions, because values or credit may be lost, and both peers would wait for each other. */
@@ -219,7 +220,7 @@ export class BrokerServer {
   }
 
   /**
-   * Acknowledges calls that run longer than a heartbeat, and sends a sign of life for them at each heartbeat. This also
+   * Acknowledges calls that run longer than a heartbeat, and reports them as running at each heartbeat. This also
    * checks whether their caller is still connected.
    */
   tick(isHeartbeat: boolean): void {
@@ -234,7 +235,7 @@ export class BrokerServer {
   close(error: CallError): void {
     this.#isClosed = true;
     for (const caller of this.#callers.values()) {
-      for (const call of caller.calls.list()) caller.calls.abort(call, error.message, error);
+      caller.calls.abortAll(error.message, error);
       caller.flush();
     }
   }

@@ -37,7 +37,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 /** Options of every transport over a broker. */
 export interface BrokerOptions {
   /**
-   * Milliseconds, above 0, between signs of life. A peer that was silent for three intervals is lost, and the calls
+   * Milliseconds, above 0, between heartbeats. A peer that was silent for three intervals is lost, and the calls
    * that it had accepted fail with `UNAVAILABLE`. @default 5,000
    */
   heartbeat?: number | undefined;
@@ -60,16 +60,14 @@ export function resolveBrokerOptions({ heartbeat, limits }: BrokerOptions): Reso
  * A transport over a message broker. The broker delivers each request to one worker. The two peers then exchange
  * replies and all other frames of the call by address.
  */
-export class BrokerTransport implements Transport, BrokerEvents {
+export class BrokerTransport implements Transport, AsyncDisposable, BrokerEvents {
   readonly name: string;
   readonly #adapter: BrokerAdapter;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #caller: BrokerCaller;
   readonly #server: BrokerServer;
   readonly #directory: GossipPeerDirectory;
-  readonly #links = new Emitter<Error | undefined>((error) =>
-    log.error("A listener to links threw: {error}", { error }),
-  );
+  readonly #links = new Emitter<Error | undefined>((error) => log.error("A link listener failed: {error}", { error }));
   readonly #stopTicks: () => void;
   #listening: Promise<void> | undefined;
   #dropped = 0;
@@ -128,7 +126,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
     const stop = this.#directory.watch(listener);
     this.#listen().then(
       () => this.#directory.introduce(),
-      (error) => log.warn("{transport}: announcements cannot be received: {error}", { transport: this.name, error }),
+      (error) => log.warn("{transport}: Announcements cannot be received: {error}", { transport: this.name, error }),
     );
     return stop;
   }
@@ -149,6 +147,10 @@ export class BrokerTransport implements Transport, BrokerEvents {
   close(reason?: Error): Promise<void> {
     this.#closing ??= this.#close(reason);
     return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   onRequest(message: string | Uint8Array, from: string): void {
@@ -185,7 +187,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
   }
 
   onLinkLost(error: Error): void {
-    log.warn("{transport}: the connection was lost: {error}", { transport: this.name, error });
+    log.warn("{transport}: The connection was lost: {error}", { transport: this.name, error });
     const lost = linkLost(this.name, error, true);
     this.#caller.onLinkLost(lost);
     this.#server.onLinkLost(lost);
@@ -193,7 +195,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
   }
 
   onLinkRestored(): void {
-    log.info("{transport}: the connection is back.", { transport: this.name });
+    log.info("{transport}: The connection is open again.", { transport: this.name });
     this.#directory.noteRestored();
     this.#server.onLinkRestored();
     this.#directory.introduce();
@@ -287,7 +289,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
     try {
       return decode(line, this.#limits);
     } catch (error) {
-      log.debug("{transport}: a malformed frame arrived: {error}", { transport: this.name, error });
+      log.debug("{transport}: A malformed frame was received: {error}", { transport: this.name, error });
       return undefined;
     }
   }
@@ -295,7 +297,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
   /** Any client can write to a broker, so a malformed message is ignored and does not end a connection or call. */
   #drop(): void {
     this.#dropped++;
-    log.debug("{transport}: a message was dropped.", { transport: this.name });
+    log.debug("{transport}: A message was dropped.", { transport: this.name });
   }
 
   #assertOpen(): void {

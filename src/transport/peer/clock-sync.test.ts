@@ -1,16 +1,19 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ClockSync, type HeldRequest, PeerClock } from "./clock-sync.ts";
+import { PeerQuestions } from "./peer-questions.ts";
 
 afterEach(() => void vi.useRealTimers());
 
 function createSync() {
   const asked: Array<{ address: string; question: string; calls: unknown[] }> = [];
+  const questions = new PeerQuestions();
   const sync = new ClockSync(
+    questions,
     ({ address }, question, calls) => void asked.push({ address, question, calls: [...calls] }),
     () => 1_000_000,
   );
   const answer = (number: number, withdrawn: object[] = []) => {
-    sync.takeReply({ type: "link.ponged", question: asked[number]!.question, clock: 1, withdrawn });
+    questions.takeReply({ type: "link.ponged", question: asked[number]!.question, clock: 1, withdrawn });
   };
   return { sync, asked, answer };
 }
@@ -91,7 +94,7 @@ describe("a remote clock", () => {
   test("determines the age of a request, and never less than it is", () => {
     const clock = new PeerClock();
 
-    clock.set(1_000, 50_000); // asked at 1,000; that was 50,000 there, or a bit earlier
+    clock.set(1_000, 50_000); // sent at 1,000; the remote time was 50,000, or slightly earlier
 
     expect([clock.ageOf(50_010, 1_010), clock.ageOf(50_000, 1_300), clock.ageOf(40_000, 1_300)]).toEqual([
       0, 300, 10_300,

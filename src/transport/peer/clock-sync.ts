@@ -1,15 +1,12 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { createId } from "../../internal/request-id.ts";
-import type { OtherFrame } from "../codec/index.ts";
 import { defer } from "./batch-writer.ts";
 import { type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import type { PeerQuestions } from "./peer-questions.ts";
 
 /** Validity of a measurement, in ms. Two clocks drift apart by about a millisecond in that time. */
 const validityMs = 10_000;
 /** A measurement that took longer than this, in ms, is repeated as soon as possible. */
 const maxRoundTripMs = 50;
-/** Maximum number of open questions. Callers on a broker can invent any number of addresses that never reply. */
-const maxQuestions = 100_000;
 /** In ms. Older questions are discarded. */
 const maxQuestionAgeMs = 60_000;
 
@@ -59,13 +56,6 @@ export class PeerClock {
   }
 }
 
-interface Question {
-  readonly clock: PeerClock;
-  readonly askedAt: number;
-  readonly held: readonly HeldRequest[];
-  readonly onReply: (() => void) | undefined;
-}
-
 /** Sends a question for a peer's clock, and for those of `calls` that the peer no longer waits for. */
 export type AskClock = (clock: PeerClock, question: string, calls: readonly CallRef[]) => void;
 
@@ -75,9 +65,9 @@ export type AskClock = (clock: PeerClock, question: string, calls: readonly Call
  * late, or whose caller is new, waits for the reply, which also lists the requests that the caller has withdrawn.
  */
 export class ClockSync {
+  readonly #questions: PeerQuestions;
   readonly #send: AskClock;
   readonly #maxMessage: () => number;
-  readonly #questions = new Map<string, Question>();
   /** The peers that receive a question at the end of this turn, and the requests that each question is about. */
   readonly #next = new Map<PeerClock, HeldRequest[]>();
   /** The peers with held requests. */
@@ -85,14 +75,27 @@ export class ClockSync {
   #settlers: Array<() => void> = [];
 
   /** @param maxMessage maximum size of a question, in bytes */
-  constructor(send: AskClock, maxMessage: () => number) {
+  constructor(questions: PeerQuestions, send: AskClock, maxMessage: () => number) {
+    this.#questions = questions;
     this.#send = send;
     this.#maxMessage = maxMessage;
   }
 
-  /** Requests a peer's clock. `onReply` is called when the reply has arrived, and with it all earlier frames. */
-  ask(clock: PeerClock, onReply?: () => void): void {
-    this.#ask(clock, [], onReply);
+  /**
+   * Requests a peer's clock, and asks for those of the `held` requests that the peer no longer waits for. `onReply` is
+   * called when the reply has arrived, and with it all earlier frames.
+   */
+  ask(clock: PeerClock, onReply?: () => void, held: readonly HeldRequest[] = []): void {
+    clock.dueAt = monotonicNow() + validityMs;
+    const calls = held.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
+    const send = (question: string) => this.#send(clock, question, calls);
+    this.#questions.ask(send, (reply) => {
+      if (reply !== undefined) {
+        clock.set(reply.askedAt, reply.clock);
+        this.#settle(clock, held, reply.withdrawn);
+      }
+      onReply?.();
+    });
   }
 
   /** Holds a request until its caller has confirmed or withdrawn it. */
@@ -106,32 +109,10 @@ export class ClockSync {
     else next.push(request);
   }
 
-  /** Accepts the reply to a question. Returns false when it is malformed. Ignores replies to unknown questions. */
-  takeReply({ question, clock: reported, withdrawn }: OtherFrame): boolean {
-    if (typeof question !== "string" || !Number.isFinite(reported)) return false;
-    const asked = this.#questions.get(question);
-    if (asked === undefined) return true;
-    this.#questions.delete(question);
-    const { clock, askedAt, held, onReply } = asked;
-    clock.set(askedAt, reported as number);
-    const isWithdrawn = new Set(readCallRefs(withdrawn)?.map(toKey));
-    for (const request of held) {
-      // If two questions were sent for a request, the first reply decides.
-      if (!clock.held.delete(request)) continue;
-      if (isWithdrawn.has(toKey(request))) request.drop();
-      else request.begin(true);
-    }
-    onReply?.();
-    this.#noteSettled(clock);
-    return true;
-  }
-
   /** Repeats the questions for held requests, because brokers lose messages, and begins requests that have expired. */
   beat(): void {
     const now = monotonicNow();
-    for (const [question, { askedAt }] of this.#questions) {
-      if (now - askedAt > maxQuestionAgeMs) this.#questions.delete(question);
-    }
+    this.#questions.discardBefore(now - maxQuestionAgeMs);
     for (const clock of [...this.#waiting]) {
       for (const request of [...clock.held]) {
         if (request.expiresAt <= now && clock.held.delete(request)) request.begin(false);
@@ -152,26 +133,8 @@ export class ClockSync {
     if (this.#waiting.size > 0) await new Promise<void>((resolve) => this.#settlers.push(resolve));
   }
 
-  /** Calls every pending `onReply`, because no further reply can arrive. */
-  close(): void {
-    const asked = [...this.#questions.values()];
-    this.#questions.clear();
-    for (const { onReply } of asked) onReply?.();
-  }
-
   #askAll(clock: PeerClock, held: readonly HeldRequest[]): void {
-    for (const part of splitRefs(held, this.#maxMessage())) this.#ask(clock, part);
-  }
-
-  #ask(clock: PeerClock, held: readonly HeldRequest[], onReply?: () => void): void {
-    if (this.#questions.size >= maxQuestions) this.#questions.delete(this.#questions.keys().next().value!);
-    // The id cannot be guessed, so only the peer that received it can reply, and the reply need not name that peer.
-    const question = createId();
-    const askedAt = monotonicNow();
-    clock.dueAt = askedAt + validityMs;
-    this.#questions.set(question, { clock, askedAt, held, onReply });
-    const calls = held.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
-    this.#send(clock, question, calls);
+    for (const part of splitRefs(held, this.#maxMessage())) this.ask(clock, undefined, part);
   }
 
   readonly #askNext = (): void => {
@@ -179,6 +142,17 @@ export class ClockSync {
     this.#next.clear();
     for (const [clock, held] of next) this.#askAll(clock, held);
   };
+
+  #settle(clock: PeerClock, held: readonly HeldRequest[], withdrawn: unknown): void {
+    const isWithdrawn = new Set(readCallRefs(withdrawn)?.map(toKey));
+    for (const request of held) {
+      // If two questions were sent for a request, the first reply decides.
+      if (!clock.held.delete(request)) continue;
+      if (isWithdrawn.has(toKey(request))) request.drop();
+      else request.begin(true);
+    }
+    this.#noteSettled(clock);
+  }
 
   #noteSettled(clock: PeerClock): void {
     if (clock.held.size > 0) return;

@@ -3,7 +3,7 @@ import { resolveLimits } from "../../operation/index.ts";
 import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
 import { ChannelTransport } from "./channel-transport.ts";
 import type { Channel, ConnectionOptions } from "./connection.ts";
-import { servingParts } from "./incoming-calls.ts";
+import { ServingPeer } from "./serving-peer.ts";
 
 const transports: ChannelTransport[] = [];
 afterEach(async () => {
@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 function createTransport(): ChannelTransport {
-  const transport = new ChannelTransport("test", servingParts);
+  const transport = new ChannelTransport("test", ServingPeer);
   transports.push(transport);
   return transport;
 }
@@ -344,7 +344,7 @@ describe("the heartbeat", () => {
     expect(connection.isOpen).toBe(false);
   });
 
-  test("counts a long message that is arriving as a sign of life", () => {
+  test("counts a long message that is arriving as a heartbeat", () => {
     vi.useFakeTimers();
     const { connection, channel } = attachPeer(createTransport(), { heartbeat }, { receivedBytes: 0 });
 

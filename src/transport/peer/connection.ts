@@ -1,23 +1,29 @@
 import { clientLogger } from "../../internal/client-log.ts";
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
-import { CallError, type Identity, type Limits, limitExceeded, type OperationSpec } from "../../operation/index.ts";
+import {
+  type Identity,
+  type Limits,
+  limitExceeded,
+  type OperationSpec,
+  operationUnknown,
+} from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
   type FollowUp,
-  type OnRequest,
   type PeerAnnounced,
   type ReplyFrame,
   type SendFollowUp,
   toFailedFrame,
 } from "../transport.ts";
 import { ChannelWriter, readLines } from "./batch-writer.ts";
-import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
-import type { IncomingCalls, RemotePeer, servingParts } from "./incoming-calls.ts";
-import { OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
+import type { IncomingCalls, RemotePeer } from "./incoming-calls.ts";
+import { type CallRef, OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
+import { PeerQuestions } from "./peer-questions.ts";
+import type { ServingPeer } from "./serving-peer.ts";
 
 const log = clientLogger("transport", "peer");
 
@@ -32,7 +38,7 @@ export interface Channel {
   send(message: string): void;
   /** Number of bytes that were passed to `send` and not sent yet. 0 if it is unknown. */
   readonly bufferedAmount: number;
-  /** Number of received bytes, if it is known. A long message is a sign of life before it is complete. */
+  /** Number of received bytes, if it is known. A long message counts as a heartbeat before it is complete. */
   readonly receivedBytes?: number;
   /** Releases the socket or port. `reason` is present when the connection failed. */
   close(reason?: Error): void;
@@ -43,7 +49,7 @@ export interface ConnectionOptions {
   limits: Readonly<Required<Limits>>;
   /** Maximum size of a received message, in bytes. @default `maxMessage` of the limits, as for sent messages */
   maxReceived?: number;
-  /** Milliseconds between signs of life. 0 disables them. */
+  /** Milliseconds between heartbeats. 0 disables them. */
   heartbeat: number;
   /** The identity that the channel has authenticated. */
   identity?: Identity | undefined;
@@ -59,34 +65,28 @@ export interface ConnectionOptions {
 export interface ConnectionOwner {
   /** Names the transport in errors. */
   readonly name: string;
-  /** The operations that this peer serves. */
-  readonly servers: ReadonlyMap<string, OnRequest>;
   /** `undefined` when this peer only makes calls. */
-  readonly serving: typeof servingParts | undefined;
-  /** Creates the error of a request for an operation that is not served here. */
-  notServed(operationId: string, connection: Connection): CallError;
+  readonly serving: ServingPeer | undefined;
   onAnnounced(connection: Connection, event: PeerAnnounced): void;
   onLost(connection: Connection, error: Error | undefined): void;
 }
 
-/** One peer at the other end of a channel: the calls in both directions, its clock, and its heartbeat. */
+/** One peer at the other end of a channel: the calls in both directions, and its heartbeat. */
 export class Connection implements RemotePeer, Pulse {
   /** The operations that the remote peer serves. */
   readonly operationIds = new Set<string>();
   /** The ids that a restricted peer knows. */
   shownIds: ReadonlySet<string> = new Set();
-  readonly clock = new PeerClock();
-  readonly identity: Identity | undefined;
+  readonly options: ConnectionOptions;
+  /** The calls that run here for the remote peer. `undefined` when this peer only makes calls. */
+  readonly incoming: IncomingCalls | undefined;
   /** Id that the remote peer has sent. Empty until its `link.opened` has arrived. */
   peerId = "";
   readonly #owner: ConnectionOwner;
   readonly #channel: Channel;
-  readonly #options: ConnectionOptions;
   readonly #writer: ChannelWriter;
   readonly #outgoing: OutgoingCalls;
-  /** `undefined` when this peer only makes calls. */
-  readonly #incoming: IncomingCalls | undefined;
-  readonly #sync: ClockSync;
+  readonly #questions = new PeerQuestions();
   readonly #receiveLimits: FrameLimits;
   /** The smaller of the limits of both peers. */
   #sendLimits: FrameLimits;
@@ -99,19 +99,13 @@ export class Connection implements RemotePeer, Pulse {
   constructor(owner: ConnectionOwner, channel: Channel, options: ConnectionOptions) {
     this.#owner = owner;
     this.#channel = channel;
-    this.#options = options;
-    this.identity = options.identity;
+    this.options = options;
     const { limits, maxReceived = limits.maxMessage } = options;
     this.#sendLimits = limits;
     this.#receiveLimits = { maxMessage: maxReceived, jsonDepth: limits.jsonDepth };
     this.#writer = new ChannelWriter(channel, limits.bufferedBytes, (error) => this.close(error));
     this.#outgoing = new OutgoingCalls(limits.callsPerConnection);
-    this.#sync = new ClockSync(
-      (_clock, question, calls) => this.send({ type: "link.pinged", question, calls }),
-      () => this.#sendLimits.maxMessage,
-    );
-    const { serving } = owner;
-    this.#incoming = serving === undefined ? undefined : new serving.IncomingCalls(this, this.#sync, limits);
+    this.incoming = owner.serving?.createCalls(this, this.#questions);
     this.watch(options.heartbeat);
   }
 
@@ -120,8 +114,13 @@ export class Connection implements RemotePeer, Pulse {
     return this.#outgoing.size + this.#unconfirmedAborts;
   }
 
-  get acceptsOperations(): boolean {
-    return this.#options.acceptsOperations;
+  get identity(): Identity | undefined {
+    return this.options.identity;
+  }
+
+  /** Maximum size of a message to the remote peer, in bytes. */
+  get maxMessage(): number {
+    return this.#sendLimits.maxMessage;
   }
 
   get receivedCount(): number {
@@ -139,7 +138,7 @@ export class Connection implements RemotePeer, Pulse {
   /** Sends one request. Throws a `CallError` when it cannot be sent or a limit is reached. */
   request(frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     const { requestId } = frame;
-    const { bufferedBytes } = this.#options.limits;
+    const { bufferedBytes } = this.options.limits;
     if (this.#isClosed) throw linkLost(this.#owner.name, undefined, false);
     if (this.#writer.bufferedAmount > bufferedBytes) {
       throw limitExceeded("Too many bytes wait to be sent on this connection", "bufferedBytes", bufferedBytes);
@@ -166,25 +165,21 @@ export class Connection implements RemotePeer, Pulse {
     return this.#writer.whenWritable();
   }
 
-  /** Returns the specs that the remote peer may see. */
-  shown(specs: readonly OperationSpec[]): readonly OperationSpec[] {
-    const { shows } = this.#options;
-    return shows === undefined ? specs : specs.filter(shows);
-  }
-
-  /** Whether the remote peer may see only some of the operations. */
-  get isRestricted(): boolean {
-    return this.#options.shows !== undefined;
-  }
-
   /** Resolves when the remote peer has handled everything that was sent before, or is gone. */
   sync(): Promise<void> {
-    return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#sync.ask(this.clock, resolve));
+    return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.ping(resolve));
   }
 
-  /** Requests a sign of life and the remote clock, which determines the age of requests. */
-  ping(): void {
-    this.#sync.ask(this.clock);
+  /** Requests a reply. `onReply` is called when it has arrived, and with it all earlier frames. */
+  ping(onReply?: () => void): void {
+    // A peer that serves also needs the remote clock, which determines the age of requests.
+    if (this.incoming !== undefined) this.incoming.measureClock(onReply);
+    else this.#questions.ask((question) => this.ask(question, []), onReply);
+  }
+
+  /** Sends a question for the remote clock, and for those of `calls` that the remote peer no longer waits for. */
+  ask(question: string, calls: readonly CallRef[]): void {
+    this.send({ type: "link.pinged", question, calls });
   }
 
   /** Ends the connection when the remote peer is silent for twice `interval`, in ms. 0 disables the check. */
@@ -194,7 +189,7 @@ export class Connection implements RemotePeer, Pulse {
   }
 
   onSilence(): void {
-    log.warn("{transport}: no sign of life from a peer", { transport: this.#owner.name });
+    log.warn("{transport}: A peer has stopped responding. Its connection is closed.", { transport: this.#owner.name });
     this.close(new Error("The peer has stopped responding"));
   }
 
@@ -204,14 +199,6 @@ export class Connection implements RemotePeer, Pulse {
     this.#received++;
     if (typeof message === "string") readLines(message, 0, this.#read);
     else this.#read(message);
-  }
-
-  /** Ends the subscriptions that are served here. Each consumer receives the error from `toError`. */
-  endSubscriptions(toError: (operationId: string) => CallError): void {
-    for (const call of this.#incoming?.list() ?? []) {
-      if (!call.isSubscription) continue;
-      this.#incoming?.abort(call, "the server ended the subscription", toError(call.operationId));
-    }
   }
 
   /** Ends the connection. Outgoing calls fail with `UNAVAILABLE`. Incoming calls are aborted. Does not throw. */
@@ -227,15 +214,14 @@ export class Connection implements RemotePeer, Pulse {
     for (const [requestId] of this.#outgoing.entries()) {
       notify(() => this.#outgoing.fail(requestId, failure), this.#report("failing a call"));
     }
-    const reason = error?.message ?? "the connection was closed";
-    for (const call of this.#incoming?.list() ?? []) this.#incoming?.abort(call, reason);
-    this.#sync.close();
+    this.incoming?.abortAll(error?.message ?? "the connection was closed");
+    this.#questions.close();
   }
 
   #noteAborted(): void {
     this.#unconfirmedAborts += 1;
     if (this.#unconfirmedAborts > 1) return;
-    this.#sync.ask(this.clock, () => {
+    this.ping(() => {
       this.#unconfirmedAborts = 0;
     });
   }
@@ -268,14 +254,14 @@ export class Connection implements RemotePeer, Pulse {
         return this.#serve(frame as CallRequested);
       case "call.credited":
       case "call.aborted":
-        return this.#follow(frame as FollowUp);
+        return this.incoming?.follow(frame as FollowUp);
       case "call.responded":
       case "call.progressed":
       case "call.completed":
       case "call.error":
         return this.#outgoing.deliver(frame as ReplyFrame);
       case "peer.announced":
-        if (this.#options.acceptsOperations) this.#owner.onAnnounced(this, frame as PeerAnnounced);
+        if (this.options.acceptsOperations) this.#owner.onAnnounced(this, frame as PeerAnnounced);
         return;
       case "link.opened":
         return this.#open(frame as OtherFrame);
@@ -285,7 +271,7 @@ export class Connection implements RemotePeer, Pulse {
       case "link.pinged":
         return this.#reportClock(frame as OtherFrame);
       case "link.ponged":
-        return void this.#sync.takeReply(frame as OtherFrame);
+        return void this.#questions.takeReply(frame as OtherFrame);
       case "link.closed":
         return this.close(new Error("The peer closed the connection"));
     }
@@ -305,7 +291,7 @@ export class Connection implements RemotePeer, Pulse {
   }
 
   #noteOperations({ type, operationIds }: OtherFrame): void {
-    if (!this.#options.acceptsOperations || !Array.isArray(operationIds)) return;
+    if (!this.options.acceptsOperations || !Array.isArray(operationIds)) return;
     for (const id of operationIds) {
       if (type === "link.stopped") this.operationIds.delete(id);
       else if (typeof id === "string") this.operationIds.add(id);
@@ -321,24 +307,7 @@ export class Connection implements RemotePeer, Pulse {
   }
 
   #serve(frame: CallRequested): void {
-    const { requestId, operationId } = frame;
-    const incoming = this.#incoming;
-    if (incoming?.get(requestId) !== undefined) return;
-    const onRequest = this.#owner.servers.get(operationId);
-    if (incoming === undefined || onRequest === undefined) {
-      this.send(toFailedFrame(requestId, this.#owner.notServed(operationId, this)));
-      return;
-    }
-    if (!this.#options.passesIdentity) delete frame.identity;
-    const call = incoming.accept(frame);
-    if (call instanceof CallError) this.send(toFailedFrame(requestId, call));
-    else incoming.run(call, onRequest);
-  }
-
-  #follow(frame: FollowUp): void {
-    const call = this.#incoming?.get(frame.requestId);
-    if (call === undefined) return;
-    if (frame.type === "call.aborted") this.#incoming?.end(call);
-    call.deliver(frame);
+    if (this.incoming !== undefined) return this.#owner.serving?.run(this, this.incoming, frame);
+    this.send(toFailedFrame(frame.requestId, operationUnknown(frame.operationId)));
   }
 }

@@ -17,7 +17,7 @@ function listen() {
   return { directory, events, sent, receive };
 }
 
-test("a peer whose name another one has used is accepted again at its next sign of life", () => {
+test("a peer whose name another one has used is accepted again at its next heartbeat", () => {
   const { events, sent, receive } = listen();
   const real = { type: "link.specs", peerId: "a", revision: 1, part: 0, parts: 1, specs: [spec("real")] };
 

@@ -60,7 +60,7 @@ export interface GossipHost {
 
 /**
  * The directory of peers on a broker. No central list of peers exists: each peer announces its operations and sends a
- * sign of life at every beat, and a new peer requests the announcements of the others.
+ * heartbeat at every interval, and a new peer requests the announcements of the others.
  */
 export class GossipPeerDirectory extends PeerDirectory<string> {
   readonly #peerId: string;
@@ -120,7 +120,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     }
   }
 
-  /** Sends a sign of life, and removes peers that were silent for too long. Call it at every heartbeat. */
+  /** Sends a heartbeat, and removes peers that were silent for too long. Call it at every interval. */
   beat(isConnected: boolean): void {
     this.#beat++;
     if (!isConnected) return;

@@ -6,7 +6,7 @@ export interface Pulse {
   readonly receivedCount: number;
   /** Number of bytes that wait to be sent. When it decreases, the remote peer is reading. */
   readonly bufferedAmount: number;
-  /** Requests a sign of life from the remote peer. */
+  /** Requests a reply that shows that the remote peer is alive. */
   ping(): void;
   /** Called once when the remote peer was silent for too long. */
   onSilence(): void;
@@ -43,7 +43,7 @@ export const ticksPerHeartbeat = 4;
 
 /**
  * Calls `onTick` four times in each heartbeat (ms), with `true` every fourth time. Skips one tick after a pause of this
- * process, because timers fire before the process reads the signs of life of its peers from its sockets. Returns a
+ * process, because timers fire before the process reads the heartbeats of its peers from its sockets. Returns a
  * function that stops it.
  */
 export function startTicks(heartbeat: number, onTick: (isHeartbeat: boolean) => void): () => void {
@@ -66,6 +66,6 @@ function startSteps(step: number, onStep: (wasPaused: boolean) => void): () => v
     dueAt = now + step;
     onStep(wasPaused);
   }, step);
-  if (typeof timer === "object") timer.unref(); // waiting for signs of life must not keep the process alive
+  if (typeof timer === "object") timer.unref(); // waiting for heartbeats must not keep the process alive
   return () => clearInterval(timer);
 }

@@ -3,6 +3,7 @@ import { defaultLimits } from "../../operation/index.ts";
 import type { CallRequested, FollowUp } from "../transport.ts";
 import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { AcceptedCall, IncomingCalls } from "./incoming-calls.ts";
+import { PeerQuestions } from "./peer-questions.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -13,13 +14,15 @@ const request = (requestId: string): CallRequested => {
 function setUp(shared?: { pending: number; pendingCalls: number }) {
   const asked: string[] = [];
   const clock = new PeerClock();
+  const questions = new PeerQuestions();
   const sync = new ClockSync(
+    questions,
     (_clock, question) => void asked.push(question),
     () => 1_000,
   );
-  const calls = new IncomingCalls({ clock, send: () => undefined }, sync, defaultLimits, shared);
+  const calls = new IncomingCalls({ send: () => undefined }, clock, sync, defaultLimits, shared);
   const answer = (reported: number) =>
-    sync.takeReply({ type: "link.ponged", question: asked.at(-1), clock: reported, withdrawn: [] });
+    questions.takeReply({ type: "link.ponged", question: asked.at(-1), clock: reported, withdrawn: [] });
   return { calls, clock, asked, answer };
 }
 

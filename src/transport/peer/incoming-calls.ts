@@ -1,6 +1,6 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
-import { type CallError, type Identity, limitExceeded, nearestOperation, timedOut } from "../../operation/index.ts";
+import { type CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -15,7 +15,6 @@ import type { ClockSync, PeerClock } from "./clock-sync.ts";
 
 /** A peer that calls this one: at the other end of a channel, or at an address on a broker. */
 export interface RemotePeer {
-  readonly clock: PeerClock;
   /** The identity that the channel has authenticated. */
   readonly identity?: Identity | undefined;
   /** Sends a frame. If it returns a promise, wait for it before the next reply. Throws a `CallError`. */
@@ -81,6 +80,7 @@ export class AcceptedCall {
  * affect the calls of another.
  */
 export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
+  readonly clock: PeerClock;
   readonly #peer: RemotePeer;
   readonly #sync: ClockSync;
   readonly #limits: IncomingLimits;
@@ -88,8 +88,9 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   #subscriptions = 0;
 
   /** @param shared present on brokers, where requests also have a maximum age */
-  constructor(peer: RemotePeer, sync: ClockSync, limits: IncomingLimits, shared?: SharedCount) {
+  constructor(peer: RemotePeer, clock: PeerClock, sync: ClockSync, limits: IncomingLimits, shared?: SharedCount) {
     super();
+    this.clock = clock;
     this.#peer = peer;
     this.#sync = sync;
     this.#limits = limits;
@@ -121,7 +122,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
    * caller has confirmed it, because the caller may have aborted it in the meantime.
    */
   run(call: AcceptedCall, onRequest: OnRequest): void {
-    const { clock } = this.#peer;
+    const { clock } = this;
     const { frame, requestId, attempt } = call;
     const now = monotonicNow();
     const age = clock.ageOf(frame.sentAt, now);
@@ -171,9 +172,34 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     return writable;
   }
 
+  /** Requests the remote peer's clock. `onReply` is called when the reply has arrived, and with it all earlier frames. */
+  measureClock(onReply: (() => void) | undefined): void {
+    this.#sync.ask(this.clock, onReply);
+  }
+
+  /** Passes a later frame of the caller on. */
+  follow(frame: FollowUp): void {
+    const call = this.get(frame.requestId);
+    if (call === undefined) return;
+    if (frame.type === "call.aborted") this.end(call);
+    call.deliver(frame);
+  }
+
   /** Returns a copy, because calls may end during an iteration. */
   list(): AcceptedCall[] {
     return this.entries().map(([, call]) => call);
+  }
+
+  /** Ends all calls and aborts their handlers. If `error` is set, the callers receive it. */
+  abortAll(reason: string, error?: CallError): void {
+    for (const call of this.list()) this.abort(call, reason, error);
+  }
+
+  /** Ends the subscriptions. Each consumer receives the error from `toError`. */
+  endSubscriptions(toError: (operationId: string) => CallError): void {
+    for (const call of this.list()) {
+      if (call.isSubscription) this.abort(call, "the server ended the subscription", toError(call.operationId));
+    }
   }
 
   /** @param age time between sending the request and `now`, in ms */
@@ -195,6 +221,3 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     if (call.earlyAbort !== undefined) call.toHandler(call.earlyAbort);
   }
 }
-
-/** The parts of a transport that serve operations. Transports that only make calls omit them to reduce their size. */
-export const servingParts = { IncomingCalls, nearestOperation } as const;

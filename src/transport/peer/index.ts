@@ -4,4 +4,4 @@ export { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "./bro
 export { ChannelTransport } from "./channel-transport.ts";
 export type { Channel, Connection } from "./connection.ts";
 export { notConnected, workerGone } from "./errors.ts";
-export { servingParts } from "./incoming-calls.ts";
+export { ServingPeer } from "./serving-peer.ts";

@@ -11,7 +11,7 @@ const log = logger("transport", "peer");
 
 /** A request that no worker has acknowledged for more than two heartbeats is withdrawn. In ticks. */
 const maxUnacknowledged = 2 * ticksPerHeartbeat;
-/** Workers send a sign of life at each heartbeat. One that is silent for more than 2.5 heartbeats is lost. In ticks. */
+/** Workers report running calls at each heartbeat. One that is silent for more than 2.5 heartbeats is lost. In ticks. */
 const maxSilence = 2.5 * ticksPerHeartbeat;
 /** Limit for requests that were sent again, in ticks. Their worker requests a confirmation immediately. */
 const maxUnreported = 2;
@@ -26,7 +26,7 @@ type NamedCall = [requestId: string, call: BrokerCall];
 
 /**
  * Detects that the worker of a call is gone, paused or disconnected. A worker acknowledges a request that takes longer
- * than a heartbeat, and sends a sign of life at each later heartbeat. When these are missing, all workers of the
+ * than a heartbeat, and reports it at each later heartbeat. When these reports are missing, all workers of the
  * operation receive a question before the call is withdrawn. The worker that runs the call replies, and other workers
  * report if the operation is idempotent. An idempotent call is then sent again. Every other call fails.
  */

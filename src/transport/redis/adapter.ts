@@ -138,7 +138,7 @@ export class RedisAdapter implements BrokerAdapter {
     const bound = ["MAXLEN", "~", String(maxDead)];
     this.#commands
       .sendCommand(["XADD", this.#keys.dead, ...bound, "*", ...fields])
-      .catch((error) => log.warn("A request could not be kept: {error}", { error }));
+      .catch((error) => log.warn("A request that ended several workers could not be stored: {error}", { error }));
   }
 
   send(address: string, message: string): void {
@@ -220,7 +220,7 @@ export class RedisAdapter implements BrokerAdapter {
       },
       (error) => {
         this.#sending -= message.length;
-        log.debug("A message was lost: {error}", { error });
+        log.debug("A message could not be sent: {error}", { error });
       },
     );
   }
@@ -265,7 +265,9 @@ export class RedisAdapter implements BrokerAdapter {
     });
     this.#readClient = client;
     client.on("error", (error) => log.debug("Reading failed: {error}", { error }));
-    client.on("ready", () => reader.identify().catch((error) => log.debug("No client id: {error}", { error })));
+    client.on("ready", () =>
+      reader.identify().catch((error) => log.debug("The client id could not be read: {error}", { error })),
+    );
     try {
       await client.connect();
       this.#assertOpen();
@@ -322,7 +324,7 @@ export class RedisAdapter implements BrokerAdapter {
     try {
       await this.#membership.beat([...this.#operations.keys()]);
     } catch (error) {
-      log.debug("A sign of life was lost: {error}", { error });
+      log.debug("A heartbeat could not be sent: {error}", { error });
     }
   }
 
@@ -341,5 +343,5 @@ export class RedisAdapter implements BrokerAdapter {
 }
 
 function reportLeaving(error: unknown): void {
-  log.debug("Leaving failed: {error}", { error });
+  log.debug("The worker could not leave its streams: {error}", { error });
 }

@@ -186,7 +186,7 @@ function isDenial(error: unknown): boolean {
 /** Returns `UPSTREAM_DENIED` if the server denied the command. */
 export function denialOf(error: unknown): CallError | undefined {
   if (!isDenial(error)) return undefined;
-  const message = `The Redis server refused: ${toReason(error)}.`;
+  const message = `The Redis server refused the request: ${toReason(error)}.`;
   return new CallError("UPSTREAM_DENIED", message, undefined, { cause: error, retryable: false, mayHaveRun: false });
 }
 

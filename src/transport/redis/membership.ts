@@ -58,7 +58,7 @@ export class Membership {
       if (!refused.has(key)) this.#refused.delete(key);
       else if (!this.#refused.has(key)) {
         this.#refused.add(key);
-        log.error("{key} is not a stream. Its operation is served when the key was removed.", { key });
+        log.error("The key {key} is not a stream. Remove it, and its operation will be served.", { key });
       }
     }
   }

@@ -25,7 +25,7 @@ export interface RedisTransportOptions extends BrokerOptions {
 }
 
 /** A transport over Redis. */
-export interface RedisTransport extends Transport {
+export interface RedisTransport extends Transport, AsyncDisposable {
   /** Number of malformed messages that have arrived. */
   readonly dropped: number;
 }

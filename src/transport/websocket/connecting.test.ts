@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never sends a frame. */
 async function startMute(port = 0): Promise<{ url: string; taken: NetSocket[] }> {
   const taken: NetSocket[] = [];
   const server = createServer((socket) => void taken.push(socket.on("error", () => {})));
@@ -70,7 +70,7 @@ describe("closing a transport", () => {
 });
 
 describe("an attempt that takes too long", () => {
-  test("for want of a token fails", async () => {
+  test("without a token fails", async () => {
     const server = await startServer();
     closing.push(() => server.close());
 

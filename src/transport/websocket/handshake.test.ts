@@ -17,7 +17,7 @@ async function serve(options?: WebSocketServerOptions): Promise<TestServer> {
   return server;
 }
 
-/** Connects and asks for an upgrade by hand; keeps its half of the connection open. */
+/** Connects and requests an upgrade by hand. Keeps its half of the connection open. */
 async function ask(port: number, path: string, host = "localhost"): Promise<NetSocket> {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   closing.push(() => socket.destroy());
@@ -52,28 +52,15 @@ describe("refused handshakes", () => {
     expect(String(answer)).toMatch(/^HTTP\/1\.1 40[34] /);
     await vi.waitFor(async () => expect(await countConnections(server)).toBe(0));
   });
-
-  test.each([
-    ["null", null],
-    ["true", true],
-    ["an empty object", {}],
-    ["scopes that are no list", { id: "ali", scopes: "admin" }],
-  ])("%s is not an identity: the connection is refused", async (_, identity) => {
-    const server = await serve({ authenticate: () => identity as never, allowAnonymous: true });
-
-    const dialled = createWebSocketTransport(server.url, { token: "sesame" });
-
-    await expect(dialled).rejects.toMatchObject({ code: "UPSTREAM_DENIED" });
-  });
 });
 
 describe("a header that came twice", () => {
   test.each([
-    ["Host", "localhost", "localhost"],
-    ["host", "localhost", "evil.test"],
-    ["Authorization", "Bearer sesame", "Bearer other"],
-    ["Origin", "http://localhost", "http://evil.test"],
-  ])("refuses the handshake with 400: %s", async (name, first, second) => {
+    ["Host", "localhost", "localhost", 400],
+    ["host", "localhost", "evil.test", 400],
+    ["Authorization", "Bearer sesame", "Bearer other", 401],
+    ["Origin", "http://localhost", "http://evil.test", 403],
+  ])("refuses the handshake: %s", async (name, first, second, status) => {
     const authenticate = vi.fn(() => ({ id: "ali", scopes: [] }));
     const server = await serve({ authenticate });
     const socket = connect({ port: server.port, host: "127.0.0.1" });
@@ -86,7 +73,7 @@ describe("a header that came twice", () => {
     socket.write(`GET / HTTP/1.1\r\n${headers}Connection: Upgrade\r\nUpgrade: websocket\r\n${key}\r\n`);
     const [answer] = await once(socket, "data");
 
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(String(answer).split(" ", 2)).toEqual(["HTTP/1.1", String(status)]);
     expect(authenticate).not.toHaveBeenCalled();
   });
 });

@@ -18,7 +18,7 @@ const identities: Record<string, Identity> = {
 };
 
 async function serve(): Promise<TestServer> {
-  const server = await startServer({ authenticate: (token) => identities[token], announces: "all" });
+  const server = await startServer({ authenticate: ({ token = "" }) => identities[token], announces: "all" });
   closing.push(() => server.close());
   return server;
 }
@@ -111,7 +111,7 @@ describe("a client whose connection the server has authenticated", () => {
   });
 });
 
-/** Two transports of one bus that say nothing of staying in this process, as if a network lay between them. */
+/** Two transports of one bus that do not declare that they stay in this process, like those of a network. */
 function bridge(bus: InProcessBus): { outer: Transport; inner: Transport } {
   const make = (): Transport => {
     const transport = createInProcessTransport(bus);

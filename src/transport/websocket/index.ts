@@ -1,10 +1,9 @@
-export type { CloseOptions, FetchInfo, UpgradeHandler } from "../../serve/server.ts";
-export type { UpgradeListener, UpgradeRequest, UpgradeServer, UpgradeSocket, WebSocketOrigins } from "./handshake.ts";
-export type { WebSocketConstructor } from "./open-socket.ts";
+export type { CloseOptions, FetchInfo } from "../../serve/server.ts";
+export type { UpgradeHandler } from "../../serve/upgrade.ts";
 export type { ReconnectOptions } from "./reconnecting-socket.ts";
 export type { ServeWebSocketOptions } from "./serve-web-socket.ts";
 export { serveWebSocket } from "./serve-web-socket.ts";
-export type { WebSocketLike } from "./socket-channel.ts";
+export type { WebSocketConstructor, WebSocketLike } from "./socket-channel.ts";
 export type { WebSocketTransportOptions } from "./web-socket-client.ts";
 export { createWebSocketTransport } from "./web-socket-client.ts";
 export type { WebSocketServerOptions, WebSocketServerTransport } from "./web-socket-server.ts";

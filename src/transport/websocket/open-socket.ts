@@ -1,49 +1,52 @@
 import type * as WS from "ws";
+import { fromLooseBase64, toBase64URL } from "../../internal/base64.ts";
 import { toReason } from "../../internal/text.ts";
 import { CallError, loadPeer } from "../../operation/index.ts";
-import { toProtocols } from "./handshake.ts";
-import type { ByteCounter, WebSocketLike } from "./socket-channel.ts";
+import type { ByteCounter, WebSocketConstructor, WebSocketLike } from "./socket-channel.ts";
+import type { HandshakeReport } from "./ws-socket.ts";
 
-/** Maximum value of `maxPayload` of `ws`, which keeps only the lowest 32 bits. */
-const maxPayloadOption = 2 ** 31 - 1;
-/** Minimum payload limit in bytes, which leaves room for a batch of several small frames. */
-const minPayload = 256 * 1024;
+/** The WebSocket sub-protocol of call frames. */
+export const subprotocol = "alkdev.operations.v1";
 
-/** A class such as the `WebSocket` of browsers. */
-export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
+/** Browsers cannot set headers, so the token is a second sub-protocol, which the server never echoes. */
+const tokenPrefix = "alkdev.operations.bearer.";
 
 /** Options of {@link openSocket}. */
 export interface OpenOptions {
   token: string | undefined;
   /** Time limit of the connection attempt, in ms. */
   timeout: number;
-  /** Maximum size of a received message, in bytes. */
-  maxPayload: number;
+  /** Maximum size of a received frame, in bytes. */
+  maxMessage: number;
   /** Cancels the connection attempt. Has no effect after the connection is open. */
   signal: AbortSignal;
   /** Replaces the class of the runtime. */
   WebSocket?: WebSocketConstructor | undefined;
 }
 
-/** Details of a handshake that only `ws` reports. */
-interface HandshakeReport {
-  /** The status of an HTTP response that is not an upgrade. */
-  status?: number | undefined;
-  bytes?: ByteCounter;
+/** Returns the sub-protocols that a client offers. */
+export function toProtocols(token: string | undefined): string[] {
+  return token === undefined
+    ? [subprotocol]
+    : [subprotocol, tokenPrefix + toBase64URL(new TextEncoder().encode(token))];
 }
 
-/** Loads `ws` on first use. It is an optional peer dependency, which browsers do not have. */
+/** Returns the token among the sub-protocols that a client offers; an empty string if it is malformed. */
+export function readProtocolToken(offered: string | null): string | undefined {
+  const protocols = (offered ?? "").split(",").map((name) => name.trim());
+  const encoded = protocols.find((name) => name.startsWith(tokenPrefix))?.slice(tokenPrefix.length);
+  if (encoded === undefined) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(fromLooseBase64(encoded));
+  } catch {
+    return ""; // not UTF-8
+  }
+}
+
+/** Loads `ws` on first use. It is an optional peer dependency, which browsers do not have. @internal */
 export function loadWS(purpose: string): Promise<typeof WS> {
   // With a `catch`, esbuild only warns if it does not find the package. Without one, the build fails.
   return loadPeer("ws", purpose, () => import("ws").catch((error) => Promise.reject(error)));
-}
-
-/**
- * Returns the maximum size of a message that a socket accepts, in bytes. Several small frames may share a message,
- * which can then exceed a small limit for frames.
- */
-export function toMaxPayload(maxMessage: number): number {
-  return Math.min(Math.max(Math.ceil(maxMessage), minPayload), maxPayloadOption);
 }
 
 /**
@@ -74,7 +77,7 @@ export async function openSocket(
       stopWaiting();
       if (socket.terminate !== undefined) socket.terminate();
       else socket.close();
-      reject(notOpened(url, report.status, cause));
+      reject(report.refusal === undefined ? notOpened(url, cause) : CallError.fromJSON(report.refusal));
     };
     signal.addEventListener("abort", cancel);
     socket.addEventListener("open", () => {
@@ -90,65 +93,39 @@ export async function openSocket(
 
 async function findConstructor(
   url: string,
-  options: OpenOptions,
+  { token, timeout, maxMessage, WebSocket }: OpenOptions,
   report: HandshakeReport,
 ): Promise<() => WebSocketLike> {
+  const protocols = toProtocols(token);
   const own = globalThis.WebSocket as unknown as WebSocketConstructor | undefined;
-  const Class = options.WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
-  if (Class !== undefined) return () => new Class(url, toProtocols(options.token));
+  const Class = WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
+  if (Class !== undefined) return () => new Class(url, protocols);
   try {
-    const ws = await loadWS("WebSockets on this version of Node");
+    const [{ createWithWS }, ws] = await Promise.all([
+      import("./ws-socket.ts"),
+      loadWS("WebSockets on this version of Node"),
+    ]);
     // A bundle for browsers contains the browser entry of `ws`, which has no class. It may still run on Node.
-    if (own === undefined || ws.WebSocket !== undefined) return () => createWithWS(ws, url, options, report);
+    if (own === undefined || ws.WebSocket !== undefined) {
+      return () => createWithWS(ws, { url, protocols, timeout, maxMessage }, report);
+    }
   } catch (error) {
     if (own === undefined) throw error;
   }
-  return () => new own(url, toProtocols(options.token));
+  return () => new own(url, protocols);
 }
 
-function createWithWS(
-  { WebSocket }: typeof WS,
-  url: string,
-  { token, maxPayload, timeout }: OpenOptions,
-  report: HandshakeReport,
-): WebSocketLike {
-  const settings = { perMessageDeflate: false, handshakeTimeout: timeout, maxPayload };
-  const socket = new WebSocket(url, toProtocols(token), settings);
-  socket.on("upgrade", (response) => {
-    report.bytes = response.socket;
-  });
-  socket.on("unexpected-response", (_request, response) => {
-    report.status = response.statusCode;
-    socket.terminate();
-  });
-  return socket as unknown as WebSocketLike;
-}
-
-const adviceFor = {
-  401: "Pass a `token` that it accepts.",
-  403: "See its `allowedHosts` and `allowedOrigins`.",
-} as const;
-
-/** Creates the error of a failed connection attempt. `status` is the status of an HTTP response, if reported. */
-function notOpened(url: string, status: number | undefined, cause: unknown): CallError {
-  const server = describeServer(url);
-  if (status === 401 || status === 403) {
-    const message = `The ${server} refused the connection: HTTP ${status}. ${adviceFor[status]}`;
-    return new CallError("UPSTREAM_DENIED", message, { status }, { mayHaveRun: false });
-  }
-  if (status !== undefined) {
-    const message = `The ${server} did not open a WebSocket but replied with HTTP ${status}. Check the path of the URL.`;
-    return new CallError("UNAVAILABLE", message, { status }, { retryable: status >= 500, mayHaveRun: false });
-  }
+/** Creates the error of a failed connection attempt. */
+function notOpened(url: string, cause: unknown): CallError {
   const reason = cause === undefined || cause === null ? "" : `: ${toReason(cause)}`; // browsers do not report a reason
-  const message = `Cannot connect to the ${server}${reason}. Check that it is running and that the address is correct.`;
+  const message = `Cannot connect to the ${describeServer(url)}${reason}. Check that it is running and that the address is correct.`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 
 /** `UNAVAILABLE`: a connection ended before the first frame, which every server of this package sends. */
 export function notIntroduced(url: string, cause: Error): CallError {
   const reason = toReason(cause);
-  const message = `The ${describeServer(url)} did not introduce itself: ${reason}. Does it serve operations at this path?`;
+  const message = `The ${describeServer(url)} did not complete the handshake: ${reason}. Check that it serves operations at this path.`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 

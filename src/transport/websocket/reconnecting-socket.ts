@@ -3,7 +3,7 @@ import { clientLogger } from "../../internal/client-log.ts";
 import { waitFor } from "../../internal/wait.ts";
 import { CallError, type Limits, resolveDuration } from "../../operation/index.ts";
 import type { ChannelTransport } from "../peer/index.ts";
-import { notIntroduced, openSocket, toMaxPayload } from "./open-socket.ts";
+import { notIntroduced, openSocket } from "./open-socket.ts";
 import {
   type ByteCounter,
   listen,
@@ -94,9 +94,9 @@ export class ReconnectingSocket {
   async #connect(): Promise<void> {
     const { connectTimeout: timeout, limits, WebSocket } = this.#options;
     const token = await this.#readToken(timeout);
-    const maxPayload = toMaxPayload(limits.maxMessage);
+    const { maxMessage } = limits;
     const { signal } = this.#closing;
-    await openSocket(this.#url, { token, timeout, maxPayload, signal, WebSocket }, (socket, bytes) => {
+    await openSocket(this.#url, { token, timeout, maxMessage, signal, WebSocket }, (socket, bytes) => {
       this.#socket = socket;
       return this.#attach(socket, bytes, timeout);
     });
@@ -126,7 +126,7 @@ export class ReconnectingSocket {
       passesIdentity: false,
     });
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => connection.close(new Error("The server did not introduce itself")), timeout);
+      const timer = setTimeout(() => connection.close(new Error("The server did not complete the handshake")), timeout);
       let readySince: number | undefined;
       listen(socket, (message) => {
         connection.receive(message);
@@ -156,7 +156,7 @@ export class ReconnectingSocket {
     if (signal.aborted || this.#backOff === undefined) return;
     this.#retry = setTimeout(() => {
       this.start().catch((error) => {
-        if (!signal.aborted) log.warn("websocket: an attempt to reconnect failed: {error}", { error });
+        if (!signal.aborted) log.warn("websocket: An attempt to reconnect failed: {error}", { error });
       });
     }, this.#backOff.next());
   }

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
+import type { Credentials } from "../../serve/authenticator.ts";
 import { startServer, type TestServer } from "./testing.ts";
 import { createWebSocketTransport } from "./web-socket-client.ts";
 import type { WebSocketServerOptions } from "./web-socket-server.ts";
@@ -18,7 +19,7 @@ async function serve(options?: WebSocketServerOptions): Promise<TestServer> {
   return server;
 }
 
-const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: [] } : undefined);
+const authenticate = ({ token }: Credentials) => (token === "sesame" ? { id: "ali", scopes: [] } : undefined);
 
 test("without a server, the error contains address and reason, and no secret", async () => {
   const dialled = createWebSocketTransport("ws://127.0.0.1:1/operations?key=secret");
@@ -59,7 +60,7 @@ test("a refused host or origin is UPSTREAM_DENIED, and the error names the optio
 
   await expect(dialled).rejects.toMatchObject({
     code: "UPSTREAM_DENIED",
-    message: `The WebSocket server ws://127.0.0.1:${port} refused the connection: HTTP 403. See its \`allowedHosts\` and \`allowedOrigins\`.`,
+    message: `The WebSocket server ws://127.0.0.1:${port} refused the connection: HTTP 403. Without \`authenticate\` it accepts only its own machine. Pages of other origins need its option \`cors\`.`,
     details: { status: 403 },
   });
 });
@@ -89,7 +90,7 @@ test("a foreign WebSocket server is reported with the reason of its close", asyn
 
   await expect(dialled).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: `The WebSocket server ws://127.0.0.1:${port} did not introduce itself: The connection was closed with code 4001 ("who are you"). Does it serve operations at this path?`,
+    message: `The WebSocket server ws://127.0.0.1:${port} did not complete the handshake: The connection was closed with code 4001 ("who are you"). Check that it serves operations at this path.`,
     mayHaveRun: false,
   });
 });
@@ -108,9 +109,9 @@ test.each([
   [
     "a relative URL",
     "127.0.0.1:8080",
-    "Invalid URL of a WebSocket server: must be absolute, begin with ws: or wss:, and not have a fragment.",
+    "Invalid URL of a WebSocket server: it must be absolute, begin with ws: or wss:, and not have a fragment.",
   ],
-  ["no URL at all", [], "Invalid URLs of WebSocket servers: must be at least one."],
+  ["no URL at all", [], "Invalid URLs of WebSocket servers: at least one is required."],
 ])("%s is VALIDATION_ERROR", async (_, url, message) => {
   const dialled = createWebSocketTransport(url);
 

@@ -4,11 +4,11 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
 import { bearerTokens, createToken } from "../../auth/index.ts";
 import { PendingRequestMap, peerSource } from "../../call/index.ts";
-import { type CallError, defineOperation, OperationType } from "../../operation/index.ts";
+import { CallError, defineOperation, httpEnvelope, OperationType } from "../../operation/index.ts";
 import { createRegistry, OperationRegistry } from "../../registry/index.ts";
 import type { FetchInfo } from "../../serve/server.ts";
-import { toProtocols } from "./handshake.ts";
 import { createWebSocketTransport, type ServeWebSocketOptions, serveWebSocket } from "./index.ts";
+import { toProtocols } from "./open-socket.ts";
 
 const closing: Array<() => unknown> = [];
 afterEach(async () => {
@@ -60,9 +60,9 @@ function registryOf(state: { release: () => void; ended: number }) {
   return createRegistry({ operations: [whoami, slow, list, changes] });
 }
 
-async function serve(options: ServeWebSocketOptions, info?: FetchInfo) {
+async function serve(options: ServeWebSocketOptions, info?: FetchInfo, registry?: OperationRegistry) {
   const state = { release: () => {}, ended: 0 };
-  const server = serveWebSocket(registryOf(state), options);
+  const server = serveWebSocket(registry ?? registryOf(state), options);
   const http: Server = createServer();
   http.on("upgrade", (request, socket, head) => server.upgrade(request, socket, head, info));
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -182,6 +182,19 @@ describe("connections end", () => {
     });
   });
 
+  test("when the expiry of their token is changed and has passed", async () => {
+    const { token, hash } = createToken();
+    const authenticate = bearerTokens([{ hash, identity: ada }]);
+    const { url } = await serve({ authenticate });
+    const values = (await dial(url, token)).subscribe("task.changes", {});
+    await values.next();
+    authenticate.replace([{ hash, identity: { ...ada, expiresAt: Date.now() + 200 } }]);
+    await expect(values.next()).rejects.toMatchObject({
+      code: "ACCESS_DENIED",
+      details: { reason: "the credential of the caller has expired" },
+    });
+  });
+
   test("when the server is closed, after running calls have finished", async () => {
     const { url, server, state } = await serve({ authenticate: "none" });
     const calls = await dial(url);
@@ -216,6 +229,83 @@ test("no frame names an operation that the caller may not see", async () => {
     });
   expect(await idsOf(`Bearer ${token}`)).toEqual(["list", "changes", "whoami"]);
   expect(await idsOf()).toEqual(["whoami"]);
+});
+
+describe("what callers receive", () => {
+  const headers = { "set-cookie": "sid=1", "x-api-key": "k", "www-authenticate": "Basic", etag: "1" };
+  const response = { statusCode: 200, headers, contentType: "text/plain", setCookie: ["sid=1"] };
+  const expectedMeta = { source: "http", statusCode: 200, headers: { etag: "1" }, contentType: "text/plain" };
+  const at = new Date(0);
+  const operations = [
+    defineOperation({
+      ...base,
+      name: "fetch",
+      type: OperationType.QUERY,
+      handler: () => httpEnvelope({ at }, response),
+    }),
+    defineOperation({
+      ...base,
+      name: "poll",
+      type: OperationType.SUBSCRIPTION,
+      handler: async function* () {
+        yield httpEnvelope({ at }, response);
+        throw new Error("the disk of db-1 is full");
+      },
+    }),
+    defineOperation({
+      ...base,
+      name: "crash",
+      type: OperationType.QUERY,
+      handler: () => {
+        throw new Error("the disk of db-1 is full");
+      },
+    }),
+    defineOperation({
+      ...base,
+      name: "refuse",
+      type: OperationType.QUERY,
+      handler: () => {
+        throw new CallError("HTTP_404", "Not found.", { status: 404, headers });
+      },
+    }),
+    defineOperation({
+      ...base,
+      name: "late",
+      type: OperationType.QUERY,
+      handler: () => {
+        throw new CallError("TOO_LATE", "It has ended.", { at });
+      },
+    }),
+  ];
+  const connectTo = async (options: ServeWebSocketOptions) => {
+    const { url } = await serve(options, undefined, createRegistry({ operations }));
+    return dial(url);
+  };
+
+  test("has no cookies and no headers with secrets, and keeps the data", async () => {
+    const calls = await connectTo({ authenticate: "none" });
+    expect(await calls.call("task.fetch", {})).toEqual({ data: { at }, meta: expectedMeta });
+    const values = calls.subscribe("task.poll", {});
+    expect((await values.next()).value).toEqual({ data: { at }, meta: expectedMeta });
+    await values.return?.();
+    await expect(calls.call("task.refuse", {})).rejects.toMatchObject({
+      code: "HTTP_404",
+      message: "Not found.",
+      details: { status: 404, headers: { etag: "1" } },
+    });
+    await expect(calls.call("task.late", {})).rejects.toMatchObject({ code: "TOO_LATE", details: { at } });
+  });
+
+  test("hides the messages of unexpected errors, unless exposeErrors is set", async () => {
+    const calls = await connectTo({ authenticate: "none" });
+    const hidden = expect.stringMatching(/^The operation failed\. Request id: [\w-]+\.$/);
+    await expect(calls.call("task.crash", {})).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: hidden });
+    const values = calls.subscribe("task.poll", {});
+    await values.next();
+    await expect(values.next()).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: hidden });
+    const exposed = await connectTo({ authenticate: "none", exposeErrors: true });
+    await expect(exposed.call("task.crash", {})).rejects.toMatchObject({ message: "the disk of db-1 is full" });
+  });
 });
 
 test("include and exclude select the operations that are served", async () => {

@@ -1,18 +1,13 @@
-import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
-import { buildCallHandler, PendingRequestMap, type StopHandling } from "../../call/index.ts";
+import { createCallHandler, PendingRequestMap } from "../../call/index.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
-import { Gate, type GateRequest } from "../../serve/gate.ts";
-import { credentialEnded } from "../../serve/refusals.ts";
-import type { CloseOptions, FetchInfo, ServeOptions, UpgradeHandler } from "../../serve/server.ts";
-import { readProtocolToken, refuse, type UpgradeRequest, type UpgradeSocket } from "./handshake.ts";
+import { createOutcomeFilter } from "../../serve/outcome.ts";
+import type { CloseOptions, ServeOptions } from "../../serve/server.ts";
+import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { loadWS } from "./open-socket.ts";
-import { type Admit, WebSocketServer } from "./web-socket-server.ts";
+import { WebSocketServer } from "./web-socket-server.ts";
 
-/**
- * Options of {@link serveWebSocket}. Callers receive the same errors as in process, so that there is no `exposeErrors`.
- */
-export interface ServeWebSocketOptions extends Omit<ServeOptions, "exposeErrors"> {
+/** Options of {@link serveWebSocket}. */
+export interface ServeWebSocketOptions extends ServeOptions {
   /**
    * Interval of heartbeats, in ms. A silent client is detected within twice this time. 0 disables it. @default 15,000
    */
@@ -28,81 +23,23 @@ export interface ServeWebSocketOptions extends Omit<ServeOptions, "exposeErrors"
  * const listener = await listen({ "/calls": serveWebSocket(registry, { authenticate }) }, { port: 3000 });
  */
 export function serveWebSocket(registry: OperationRegistry, options: ServeWebSocketOptions): UpgradeHandler {
-  return new WebSocketUpgrades(registry, options);
-}
-
-class WebSocketUpgrades implements UpgradeHandler {
-  readonly #gate: Gate;
-  readonly #transport: WebSocketServer;
-  readonly #calls: PendingRequestMap;
-  readonly #stop: StopHandling;
-  #closed: Promise<void> | undefined = undefined;
-
-  constructor(registry: OperationRegistry, options: ServeWebSocketOptions) {
-    this.#gate = new Gate(options); // First: it reports that options are missing.
-    const { limits, heartbeat, defaultTimeout, maxTimeout, include, exclude } = options;
-    this.#transport = new WebSocketServer(loadWS("a WebSocket server"), { limits, heartbeat }, this.#admit);
-    this.#calls = new PendingRequestMap(this.#transport);
-    const callMap = this.#calls;
-    const handler = buildCallHandler({ registry, callMap, limits, defaultTimeout, maxTimeout, include, exclude });
-    this.#stop = callMap.handle(handler);
-  }
-
-  get isUnauthenticated(): boolean {
-    return this.#gate.isUnauthenticated;
-  }
-
-  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer, info?: FetchInfo): void => {
-    const { basePath } = info ?? {};
-    const path = request.url?.split("?", 1)[0];
-    const isOurs = basePath === undefined || path === basePath || path === `${basePath}/`;
-    if (isOurs && this.#closed === undefined) {
-      return this.#transport.handleUpgrade(request, socket as UpgradeSocket, head, info);
-    }
-    socket.on("error", () => {}); // The client may disconnect before the reply.
-    if (isOurs) refuse(socket as UpgradeSocket, 503, "The server is closing.");
-    else refuse(socket as UpgradeSocket, 404, "No such path.");
+  const transport = new WebSocketServer(loadWS("a WebSocket server"), { ...options, allowAnonymous: true });
+  const { authenticate, exposeErrors = false, ...others } = options;
+  const callMap = new PendingRequestMap(transport);
+  const outcome = createOutcomeFilter(registry, exposeErrors);
+  const stop = callMap.handle(createCallHandler({ ...others, registry, callMap, outcome }));
+  let closed: Promise<void> | undefined;
+  const close = (closeOptions?: CloseOptions) => {
+    closed ??= stop(closeOptions).then(() => callMap.close());
+    return closed;
   };
-
-  close(options?: CloseOptions): Promise<void> {
-    this.#closed ??= this.#close(options);
-    return this.#closed;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #close({ timeout }: CloseOptions = {}): Promise<void> {
-    await this.#stop(timeout === undefined ? {} : { timeout });
-    await this.#calls.close();
-    this.#gate.close();
-  }
-
-  readonly #admit: Admit = async (request, info) => {
-    const admission = await this.#gate.check(toGateRequest(request), {
-      ...info,
-      remoteAddress: info?.remoteAddress ?? request.socket.remoteAddress,
-    });
-    switch (admission.kind) {
-      case "caller":
-        return {
-          identity: admission.identity,
-          watch: (end) => this.#gate.watch(admission, (reason) => end((id) => credentialEnded(id, reason))),
-        };
-      case "refusal":
-        return { status: admission.status, reason: admission.error.message, headers: admission.headers };
-      case "preflight": // Only for OPTIONS, which cannot be upgraded.
-        return { status: 400, reason: "A WebSocket handshake must be a GET request." };
-    }
+  return {
+    isUnauthenticated: authenticate === "none",
+    upgrade: (request, socket, head, info) => {
+      if (closed === undefined) transport.handleUpgrade(request, socket, head, info);
+      else refuseUpgrade(socket, 503, "The server is closing.");
+    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
   };
-}
-
-function toGateRequest({ url = "/", headers }: UpgradeRequest): GateRequest {
-  const read = (name: string) => {
-    const value = headers[name.toLowerCase()];
-    return Array.isArray(value) ? value.join(", ") : (value ?? null);
-  };
-  const token = readProtocolToken(headers);
-  return { method: "GET", url, headers: { get: read, has: (name) => read(name) !== null }, token };
 }

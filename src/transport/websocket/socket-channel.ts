@@ -24,6 +24,9 @@ export interface WebSocketLike {
   removeEventListener(type: string, listener: (event: never) => void): void;
 }
 
+/** A class such as the `WebSocket` of browsers. */
+export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
+
 const closedState = 3;
 /** Maximum time for the remote peer to reply to a close, in ms. */
 const maxCloseMs = 1_000;

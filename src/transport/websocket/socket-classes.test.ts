@@ -43,7 +43,7 @@ test("Node uses its own class where a bundler has chosen the entry of ws for bro
   await server.close();
 });
 
-/** Like the socket of a browser whose server stands still: it cannot be cut, and its close is never answered. */
+/** Like the socket of a browser whose server does not respond: it cannot be destroyed, and its close is never confirmed. */
 class Unanswered extends EventTarget {
   static readonly made: NodeSocket[] = [];
   readonly #socket: NodeSocket;
@@ -86,7 +86,7 @@ test("a socket that cannot be terminated counts as closed when its close has no 
   await server.close();
 });
 
-test("a client connects again although the socket that it gave up is never closed", async () => {
+test("a client connects again although its abandoned socket is never closed", async () => {
   const server = await startServer();
   const options = { WebSocket: Unanswered as never, heartbeat: 500, reconnect: { first: 10, max: 10 } };
   const calls = new PendingRequestMap(await createWebSocketTransport(server.url, options));

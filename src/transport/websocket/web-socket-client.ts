@@ -1,18 +1,14 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
-import { clientLogger } from "../../internal/client-log.ts";
-import { Emitter } from "../../internal/emitter.ts";
 import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
-import { ChannelTransport, servingParts } from "../peer/index.ts";
+import { ChannelTransport, ServingPeer } from "../peer/index.ts";
 import type { Transport, TransportCapabilities, Unsubscribe } from "../transport.ts";
-import type { WebSocketConstructor } from "./open-socket.ts";
 import {
   ReconnectingSocket,
   type ReconnectOptions,
   type ResolvedClientOptions,
   resolveReconnect,
 } from "./reconnecting-socket.ts";
-
-const log = clientLogger("transport", "websocket");
+import type { WebSocketConstructor } from "./socket-channel.ts";
 
 /** Options of {@link createWebSocketTransport}. */
 export interface WebSocketTransportOptions {
@@ -40,28 +36,28 @@ export interface WebSocketTransportOptions {
  * its operations again. With several servers, a call goes to the one with the fewest pending calls among those that
  * serve it. Rejects if the first connection fails.
  */
-export function createWebSocketTransport(
+export async function createWebSocketTransport(
   url: string | URL | ReadonlyArray<string | URL>,
   options: WebSocketTransportOptions = {},
-): Promise<Transport> {
-  return openClient(url, options, servingParts);
-}
-
-/** Connects as {@link createWebSocketTransport} does. Without `serving`, the transport only makes calls. */
-export async function openClient(
-  url: string | URL | ReadonlyArray<string | URL>,
-  options: WebSocketTransportOptions,
-  serving?: typeof servingParts,
-): Promise<Transport> {
+): Promise<Transport & AsyncDisposable> {
   const urls: string[] = (Array.isArray(url) ? url : [url]).map(String);
   if (urls.length === 0)
-    throw validationError("URLs of WebSocket servers", [{ path: "", message: "must be at least one" }]);
-  for (const it of urls) assertURL(it);
+    throw validationError("URLs of WebSocket servers", [{ path: "", message: "at least one is required" }]);
+  return openClient(urls, options, ServingPeer);
+}
+
+/** Connects as {@link createWebSocketTransport} does. Without `Serving`, the transport only makes calls. */
+export async function openClient(
+  urls: readonly string[],
+  options: WebSocketTransportOptions,
+  Serving?: typeof ServingPeer,
+): Promise<Transport & AsyncDisposable> {
+  for (const url of urls) assertURL(url);
   const { signal } = options;
   if (signal?.aborted) throw connectingAborted(signal.reason);
-  const client = new WebSocketClient(options, serving);
+  const client = new WebSocketClient(options, Serving);
   const stopListening = onAbort(signal, () => void client.close());
-  const attempts = await Promise.allSettled(urls.map((it) => client.connect(it)));
+  const attempts = await Promise.allSettled(urls.map((url) => client.connect(url)));
   stopListening();
   if (attempts.some(({ status }) => status === "fulfilled") && !signal?.aborted) return client;
   await client.close();
@@ -78,18 +74,10 @@ function connectingAborted(cause: unknown): CallError {
 
 /** Throws if the URL is invalid. The message does not contain the URL, which may contain secrets. */
 function assertURL(url: string): void {
-  const { protocol, hash } = parseURL(url) ?? { protocol: "", hash: "" };
+  const { protocol, hash } = URL.canParse(url) ? new URL(url) : { protocol: "", hash: "" };
   if (hash === "" && /^(ws|wss|http|https|ws\+unix|wss\+unix):$/.test(protocol)) return;
   const message = "must be absolute, begin with ws: or wss:, and not have a fragment";
   throw validationError("URL of a WebSocket server", [{ path: "", message }]);
-}
-
-function parseURL(url: string): URL | undefined {
-  try {
-    return new URL(url);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A transport over connections to any number of servers. */
@@ -98,12 +86,9 @@ export class WebSocketClient extends ChannelTransport {
   override readonly capabilities: TransportCapabilities = { authenticatesReplies: true, carriesIdentity: true };
   readonly #options: ResolvedClientOptions;
   readonly #sockets = new Set<ReconnectingSocket>();
-  readonly #links = new Emitter<Error | undefined>((error) =>
-    log.error("A listener to links threw: {error}", { error }),
-  );
 
-  constructor(options: WebSocketTransportOptions, serving: typeof servingParts | undefined) {
-    super("websocket", serving);
+  constructor(options: WebSocketTransportOptions, Serving: typeof ServingPeer | undefined) {
+    super("websocket", Serving);
     const { token, WebSocket, reconnect = {} } = options;
     this.#options = {
       token,
@@ -129,12 +114,12 @@ export class WebSocketClient extends ChannelTransport {
   }
 
   onLinkChange(listener: (error: Error | undefined) => void): Unsubscribe {
-    return this.#links.on(listener);
+    return this.requireServing().links.on(listener);
   }
 
   /** With several servers, the link is restored when all of them are connected. */
   #onLink(error: Error | undefined): void {
-    if (!this.isClosed && (error !== undefined || !this.lacksConnections())) this.#links.emit(error);
+    if (!this.isClosed && (error !== undefined || !this.lacksConnections())) this.serving?.links.emit(error);
   }
 
   override async close(reason?: Error): Promise<void> {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
 import { PendingRequestMap } from "../../call/index.ts";
 import type { OperationSpec } from "../../operation/index.ts";
+import type { Credentials } from "../../serve/authenticator.ts";
 import { startServer, type TestServer } from "./testing.ts";
 import { createWebSocketTransport, type WebSocketTransportOptions } from "./web-socket-client.ts";
 import type { WebSocketServerOptions } from "./web-socket-server.ts";
@@ -28,7 +29,7 @@ async function dial(url: string, options?: WebSocketTransportOptions): Promise<P
 /** What each socket that was opened by hand has heard, from the first message on. */
 const heard = new WeakMap<RawSocket, string[]>();
 
-/** The line with a certain text that a socket hears. */
+/** The received line that contains a string. */
 function untilHeard(socket: RawSocket, text: string): Promise<string> {
   return vi.waitFor(() => {
     const line = heard.get(socket)!.find((it) => it.includes(text));
@@ -37,7 +38,7 @@ function untilHeard(socket: RawSocket, text: string): Promise<string> {
   });
 }
 
-/** Opens a socket by hand; gives it when open, or the HTTP status of the refusal. */
+/** Opens a socket by hand and returns it when it is open, or the HTTP status of the refusal. */
 async function knock(url: string, headers: Record<string, string> = {}, protocols: string[] = []) {
   const socket = new RawSocket(url, protocols, { headers });
   const lines: string[] = [];
@@ -143,7 +144,7 @@ describe("calls", () => {
 });
 
 describe("authentication", () => {
-  const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: ["admin"] } : undefined);
+  const authenticate = ({ token }: Credentials) => (token === "sesame" ? { id: "ali", scopes: ["admin"] } : undefined);
 
   test.each([
     ["callable", false],
@@ -198,16 +199,6 @@ describe("authentication", () => {
     expect(server.transport.connections).toBe(1);
   });
 
-  test("an authenticate that fails refuses", async () => {
-    const server = await serve({
-      authenticate() {
-        throw new Error("database is down");
-      },
-    });
-
-    expect(await knock(server.url, { authorization: "Bearer sesame" })).toBe(401);
-  });
-
   test("a foreign Host or Origin is refused on loopback, localhost in all its forms is not", async () => {
     const server = await serve();
     const local = `127.0.0.1:${server.port}`;
@@ -217,18 +208,11 @@ describe("authentication", () => {
     expect(await knock(server.url, { origin: "https://evil.test" })).toBe(403);
     expect(await knock(server.url, { origin: "null" })).toBe(403);
     expect(await knock(server.url, { origin: "http://localhost.evil.test" })).toBe(403);
-    expect(await knock(server.url, { host: "localhost:9", origin: "http://localhost:5173" })).toBeInstanceOf(RawSocket);
-    expect(await knock(server.url, { host: "[::1]", origin: `http://${local}` })).toBeInstanceOf(RawSocket);
+    expect(await knock(server.url, { host: "localhost:9", origin: "http://localhost:5173" })).toBe(403);
+    expect(await knock(server.url, { host: "localhost:9", origin: "http://localhost:9" })).toBeInstanceOf(RawSocket);
+    expect(await knock(server.url, { host: "[::1]", origin: "http://[::1]" })).toBeInstanceOf(RawSocket);
+    expect(await knock(server.url, { origin: `http://${local}` })).toBeInstanceOf(RawSocket);
     expect(await knock(server.url)).toBeInstanceOf(RawSocket);
-  });
-
-  test("hosts and origins that were named are welcome", async () => {
-    const server = await serve({ allowedHosts: ["api.example.com"], allowedOrigins: ["https://app.example.com"] });
-
-    const headers = { host: "api.example.com", origin: "https://app.example.com" };
-
-    expect(await knock(server.url, headers)).toBeInstanceOf(RawSocket);
-    expect(await knock(server.url, { ...headers, origin: "https://app.example.com.evil.test" })).toBe(403);
   });
 
   test("another path is not found", async () => {
@@ -342,7 +326,7 @@ describe("hostile clients", () => {
     const server = await serve();
     const calls = await dial(server.url);
 
-    // The server takes 1 MiB from clients that it does not know, and says so.
+    // The server accepts 1 MiB from clients without an identity, and announces that limit.
     const tooLarge = calls.call("test.echo", "x".repeat(1024 * 1024));
 
     await expect(tooLarge).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: false });

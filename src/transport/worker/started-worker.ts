@@ -47,7 +47,7 @@ export function startThread(
   limits: Limits | undefined,
 ): StartedWorker {
   const threads = readBuiltin("node:worker_threads");
-  if (threads === undefined) throw new TypeError("Worker pools need Node.");
+  if (threads === undefined) throw new TypeError("Worker pools require Node.");
   const thread = new threads.Worker(url, options);
   // After the connection is closed, an error would have no other listener and would end this process.
   thread.on("error", () => {});
@@ -111,7 +111,7 @@ function spawnModule(
   }: WorkerProcessOptions,
 ): ChildProcess {
   const [processes, urls] = [readBuiltin("node:child_process"), readBuiltin("node:url")];
-  if (processes === undefined || urls === undefined) throw new TypeError("Worker pools need Node.");
+  if (processes === undefined || urls === undefined) throw new TypeError("Worker pools require Node.");
   const file = typeof url === "string" ? url : urls.fileURLToPath(url);
   const stdio = [...(rest.stdio ?? (["ignore", "inherit", "inherit"] as const)), "pipe" as const];
   return processes.spawn(execPath, [...execArgv, file, ...args], {

@@ -2,7 +2,7 @@ import type { WorkerOptions } from "node:worker_threads";
 import { BackOff } from "../../internal/back-off.ts";
 import { logger } from "../../internal/log.ts";
 import { CallError, type Limits, resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
-import { ChannelTransport, type Connection, servingParts } from "../peer/index.ts";
+import { ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
 import type { PeerAnnounced, Transport } from "../transport.ts";
 import { readBuiltin } from "./port.ts";
 import { type StartedWorker, startProcess, startThread, type WorkerProcessOptions } from "./started-worker.ts";
@@ -54,7 +54,7 @@ export interface ProcessPoolOptions extends PoolOptions {
 export type WorkerPoolOptions = ThreadPoolOptions | ProcessPoolOptions;
 
 /** A pool of workers as one transport. */
-export interface WorkerPool extends Transport {
+export interface WorkerPool extends Transport, AsyncDisposable {
   /** Number of workers that are running and serving. */
   readonly size: number;
 }
@@ -101,7 +101,7 @@ class WorkerPoolTransport extends ChannelTransport implements WorkerPool {
   readonly #startTimeout: number;
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
-    super("worker-pool", servingParts);
+    super("worker-pool", ServingPeer);
     // import.meta.resolve() returns a string, which neither threads nor processes accept.
     this.#url = typeof url === "string" && url.startsWith("file:") ? new URL(url) : url;
     this.#options = { ...options, limits: resolveLimits(options.limits) };
@@ -171,11 +171,11 @@ class WorkerPoolTransport extends ChannelTransport implements WorkerPool {
     const { connection } = worker;
     this.#restarting.delete(slot);
     slot.upSince = undefined;
-    if (slot.worker !== undefined) this.replace(slot.worker.connection, connection);
+    if (slot.worker !== undefined) this.serving?.replace(slot.worker.connection, connection);
     slot.worker = worker;
     this.#slots.set(connection, slot);
     const startTimeout = this.#startTimeout;
-    const cancel = () => connection.close(new Error(`It announced nothing within ${startTimeout} ms`));
+    const cancel = () => connection.close(new Error(`It did not announce its operations within ${startTimeout} ms`));
     slot.timer = setTimeout(cancel, startTimeout);
   }
 

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type Limits, resolveLimits } from "../../operation/index.ts";
-import { type Channel, ChannelTransport, type Connection, servingParts } from "../peer/index.ts";
+import { type Channel, ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { openPipe, takeParentPipe } from "./pipe.ts";
 import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./port.ts";
@@ -16,9 +16,12 @@ export interface WorkerTransportOptions {
  * omit the port to use the connection to the parent. Messages to a worker that is starting are queued. When the worker
  * ends, pending calls fail immediately with `UNAVAILABLE`. `close()` closes a port, but does not end a worker.
  */
-export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
+export function createWorkerTransport(
+  port?: WorkerPort,
+  { limits }: WorkerTransportOptions = {},
+): Transport & AsyncDisposable {
   const resolved = resolveLimits(limits); // throws before the pipe is taken, which is possible only once
-  const transport = new ChannelTransport("worker", servingParts);
+  const transport = new ChannelTransport("worker", ServingPeer);
   const pipe = port === undefined ? takeParentPipe() : undefined;
   if (pipe === undefined) attachPort(transport, port ?? findParentPort(), resolved);
   else attachPipe(transport, pipe, resolved);

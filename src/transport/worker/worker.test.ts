@@ -201,7 +201,7 @@ describe("a pool", () => {
     const controller = new AbortController();
 
     const blocking = calls.call("test.block", {}, { signal: controller.signal }).catch(({ code }) => code);
-    await vi.waitFor(() => expect(Atomics.load(new Int32Array(blocked), 0)).toBe(1), 20_000);
+    await vi.waitFor(() => expect(Atomics.load(new Int32Array(blocked), 0)).toBe(1));
     controller.abort();
     const answers: number[] = [];
     for (let n = 0; n < 20; n++) answers.push(await whoAnswers(calls));
@@ -211,8 +211,7 @@ describe("a pool", () => {
     expect(threads).toContain(answers[0]);
   });
 
-  // Three missed heartbeats and a new thread take several seconds, and many more on a busy machine.
-  test("with a heartbeat, a thread that blocks for ever is ended and started again", { timeout: 60_000 }, async () => {
+  test("with a heartbeat, a thread that blocks for ever is ended and started again", async () => {
     const { calls } = await startPool({ size: 1, heartbeat: 1_500 });
     const before = await whoAnswers(calls);
 
@@ -222,7 +221,7 @@ describe("a pool", () => {
       mayHaveRun: true,
     });
 
-    await vi.waitFor(async () => expect(await whoAnswers(calls)).not.toBe(before), 40_000);
+    await vi.waitFor(async () => expect(await whoAnswers(calls)).not.toBe(before));
   });
 
   test("when more threads die together than may in a row, all are started again", async () => {
@@ -320,7 +319,7 @@ describe("a pool", () => {
     });
     await expect(idle).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: expect.stringContaining("It announced nothing within 300 ms"),
+      message: expect.stringContaining("It did not announce its operations within 300 ms"),
     });
   });
 
@@ -330,7 +329,7 @@ describe("a pool", () => {
     process.on("uncaughtException", note);
     closing.push(() => process.off("uncaughtException", note));
 
-    // The last to come lets the others go on, and all fail at once.
+    // The last worker releases the others, and all fail together.
     const code = `
       import { workerData } from "node:worker_threads";
       const shared = new Int32Array(workerData);
@@ -368,10 +367,10 @@ describe("a pool", () => {
     const { calls } = await startPool({ size: 1 });
     const outcomes = new Set<string>();
 
-    // After so many deaths in a row, the pause alone would take almost half a minute.
+    // If deaths in a row counted in all, the last pause would be longer than the time limit.
     for (let deaths = 0; deaths < 9; deaths++) {
       outcomes.add(await calls.call("test.die", {}).catch((error) => error.code));
-      await vi.waitFor(() => calls.call("test.echo", 1), { timeout: 10_000, interval: 20 });
+      await vi.waitFor(() => calls.call("test.echo", 1), { timeout: 20_000, interval: 20 });
     }
 
     expect([...outcomes]).toEqual(["UNAVAILABLE"]);

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureProgram, type Program } from "../../../scripts/ensure-program.ts";
@@ -28,6 +28,13 @@ const api = {
         responses: { 200: { description: "A user" } },
       },
     },
+    "/accounts": {
+      get: {
+        operationId: "accounts:list",
+        parameters: [{ name: "filter:by", in: "query", schema: { type: "string" } }],
+        responses: { 200: { description: "" } },
+      },
+    },
     "/hostile": { get: { operationId: "getX$(touch owned)`touch owned`", responses: { 200: { description: "" } } } },
   },
 };
@@ -52,27 +59,51 @@ describe("suggestions", () => {
   const target = ["--openapi", "api.json"];
 
   test("are commands, options and their values", async () => {
-    expect(await complete("to")).toBe("token\tCreate a token for a caller.\n:4\n");
-    expect(await complete("call", "--env")).toBe("--envelope\tPrint the whole envelope, data and meta.\n:4\n");
-    expect(await complete("mcp-config", "--for", "c")).toBe("claude\t\nclaude-desktop\t\ncursor\t\ncodex\t\n:4\n");
-    expect(await complete("completion", "")).toBe("bash\t\nzsh\t\nfish\t\n:4\n");
+    expect(await complete("to")).toBe("token\tCreate a token for a caller.\n");
+    expect(await complete("call", "--env")).toBe("--envelope\tPrint the whole envelope, data and meta.\n");
+    expect(await complete("mcp-config", "--for", "c")).toBe("claude\t\nclaude-desktop\t\ncursor\t\ncodex\t\n");
+    expect(await complete("completion", "")).toBe("bash\t\nzsh\t\nfish\t\n");
   });
 
   test("are operations, then the keys of the input that are missing", async () => {
-    expect(await complete("call", ...target, "")).toBe("api.getUser\tReads a user\n:4\n");
-    expect(await complete("describe", ...target, "api.")).toBe("api.getUser\tReads a user\n:4\n");
-    expect(await complete("call", ...target, "api.getUser", "")).toBe("id=\tId of the user\nverbose=\t\n:6\n");
-    expect(await complete("call", "api.getUser", "id=1", ...target, "")).toBe("verbose=\t\n:6\n");
+    expect(await complete("call", ...target, "")).toBe("api.getUser\tReads a user\napi.accounts:list\tGET /accounts\n");
+    expect(await complete("describe", ...target, "api.g")).toBe("api.getUser\tReads a user\n");
+    expect(await complete("call", ...target, "api.getUser", "")).toBe("id=\tId of the user\nverbose=\t\n");
+    expect(await complete("call", "api.getUser", "id=1", ...target, "")).toBe("verbose=\t\n");
+  });
+
+  test("are file names after options and commands that take one", async () => {
+    for (const words of [["call", "--config"], ["types", "-o"], ["list", "--openapi"], ["trust"], ["init"]]) {
+      expect([words, await complete(...words, "")]).toEqual([words, ":files\n"]);
+    }
   });
 
   test("are missing where nothing is known, and where something fails", async () => {
-    const none = ":4\n";
+    const none = "";
     expect(await complete("unknown", "")).toBe(none);
     expect(await complete("call", "")).toBe(none);
     expect(await complete("call", "--openapi", "missing.json", "")).toBe(none);
     expect(await complete("call", "--unknown", "x", "")).toBe(none);
     expect(await complete("call", ...target, "api.other", "")).toBe(none);
-    expect(await complete("call", "--config", "")).toBe(none);
+    expect(await complete("call", "--hub", "")).toBe(none);
+    expect(await complete("trust", "a.json", "")).toBe(none);
+  });
+
+  test("are read again after a while only, because sources take time to start", async () => {
+    const file = sandbox.write("moment.json", JSON.stringify(api));
+    const first = await complete("call", "--openapi", "moment.json", "api.g");
+    rmSync(file);
+    expect(await complete("call", "--openapi", "moment.json", "api.get")).toBe(first);
+  });
+
+  test("of the configuration in a folder are read when it is trusted, because also a request needs trust", async () => {
+    using project = createSandbox();
+    project.write("api.json", JSON.stringify(api));
+    project.write("operations.config.json", JSON.stringify({ sources: { users: { openapi: "api.json" } } }));
+    const completeHere = async () => (await project.run(["complete", "--", "call", "users.g"])).stdout;
+    expect(await completeHere()).toBe("");
+    await project.run(["trust"]);
+    expect(await completeHere()).toBe("users.getUser\tReads a user\n");
   });
 
   test("run nothing that is not trusted", async () => {
@@ -81,7 +112,7 @@ describe("suggestions", () => {
       "-c",
       "cd cloned && operations complete -- call ''; ls",
     ]);
-    expect(outcome).toBe(":4\noperations.config.mjs\n");
+    expect(outcome).toBe("operations.config.mjs\n");
   });
 });
 
@@ -122,12 +153,18 @@ source <(command operations completion ${shell})
 
 const typed: ReadonlyArray<[line: string, ran: string]> = [
   ["operations ca\t", "<call>"],
-  ["operations call --openapi api.json api.\t i\t7", "<call><--openapi><api.json><api.getUser><id=7>"],
+  ["operations call --openapi api.json api.g\t i\t7", "<call><--openapi><api.json><api.getUser><id=7>"],
   [
     "operations call --openapi api.json api.getUser id=1 \t",
     "<call><--openapi><api.json><api.getUser><id=1><verbose=>",
   ],
   ["operations mcp-config --for cu\t --wr\t", "<mcp-config><--for><cursor><--write>"],
+  [
+    "operations call --openapi api.json api.a\t filter:\tx",
+    "<call><--openapi><api.json><api.accounts:list><filter:by=x>",
+  ],
+  ["operations call --openapi api.json api.accounts:\t", "<call><--openapi><api.json><api.accounts:list>"],
+  ["operations list --openapi ap\t", "<list><--openapi><api.json>"],
 ];
 
 describe.skipIf(!hasTerminal)("bash", () => {
@@ -164,11 +201,15 @@ describe.skipIf(!hasTerminal || zsh === undefined)("zsh", () => {
 describe.skipIf(fish === undefined)("fish", () => {
   test.each([
     ["operations ca", "call\tCall an operation and print its result.\n"],
-    ["operations call --openapi api.json ap", "api.getUser\tReads a user\n"],
+    ["operations call --openapi api.json ap", "api.accounts:list\tGET /accounts\napi.getUser\tReads a user\n"],
+    ["operations call --openapi api.json api.accounts:", "api.accounts:list\tGET /accounts\n"],
+    ["operations call --openapi api", "api.json\n"],
     ["operations call --openapi api.json api.getUser ", "id=\tId of the user\nverbose=\n"],
     ["operations mcp-config --for cl", "claude\nclaude-desktop\n"],
   ])("completes %j", async (line, expected) => {
-    const script = `operations completion fish | source; complete -C '${line}'`;
+    // A fish that is not installed has its functions beside it.
+    const functions = `${dirname(dirname(fish!.path))}/share/fish/functions`;
+    const script = `set -a fish_function_path ${functions}; operations completion fish | source; complete -C '${line}'`;
     expect(await runShell(fish!, ["--no-config", "-c", script])).toBe(expected);
   });
 });

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { root } from "../../../scripts/subpaths.ts";
 import { writeProject } from "./modules.ts";
 import { createSandbox, type Running, type Sandbox } from "./sandbox.ts";
 
@@ -48,15 +49,29 @@ test("OPERATIONS_HUB and OPERATIONS_TOKEN name a hub and its token", async () =>
   });
 });
 
+test("an operation that the caller may not use is denied, with input in every form", async () => {
+  const env = { HOME: undefined, OPERATIONS_HUB: url };
+  const denied = {
+    stdout: "",
+    stderr: expect.stringMatching(/^error: Access to "note.add" denied: it requires an identity/),
+    exitCode: 3,
+  };
+
+  expect(await sandbox.run(["call", "note.add", "--input", '{"text":"a"}'], { env })).toEqual(denied);
+  expect(await sandbox.run(["call", "note.add", "text=a"], { env })).toEqual(denied);
+  expect(await sandbox.run(["describe", "note.add"], { env })).toEqual(denied);
+});
+
 test("the operations of a hub are listed and searched", async () => {
   const all = await sandbox.run(["list", "--hub", url]);
   const found = await sandbox.run(["list", "counts", "--json", "--hub", url]);
 
-  expect(all.stdout.split("\n").filter((line) => line.startsWith("note."))).toEqual([
+  expect(all.stdout.split("\n").slice(0, 5)).toEqual([
     "note.add\tmutation\tAdds a note.",
     "note.fail\tquery\tFails.",
     "note.wait\tquery\tEnds when it is aborted.",
     "note.ticks\tsubscription\tCounts without an end.",
+    "hub.operations\tquery\tFinds the operations that the caller may call, best match first.",
   ]);
   expect(JSON.parse(found.stdout)).toMatchObject([{ id: "note.ticks", outputSchema: { type: "integer" } }]);
 });
@@ -71,7 +86,13 @@ test.each([
     2,
   ],
   ["a query", ["subscribe", "note.fail"], '"note.fail" is not a subscription. Run "operations call note.fail".', 2],
-  ["invalid input", ["call", "note.add"], 'Invalid input of "note.add": must have required properties text.', 2],
+  ["invalid input", ["call", "note.add"], 'Invalid input of "note.add": it must have the required property "text".', 2],
+  [
+    "a misspelled key",
+    ["call", "note.add", "txt=1"],
+    'Invalid input of "note.add": it must have the required property "text". The key "txt" is not known. Did you mean "text"?',
+    2,
+  ],
 ])("%s is refused by a hub", async (_, args, message, exitCode) => {
   expect(await sandbox.run([...args, "--hub", url])).toEqual({ stdout: "", stderr: `error: ${message}\n`, exitCode });
 });
@@ -111,7 +132,7 @@ test("a hub that does not run, and a URL that is not a hub", async () => {
   expect(closed).toEqual({
     stdout: "",
     stderr:
-      "error: The hub at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is it running?\n",
+      "error: The server at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is the hub running?\n",
     exitCode: 4,
   });
   expect(invalid).toEqual({
@@ -189,6 +210,24 @@ test("nothing that a module prints reaches stdout", async () => {
   });
 });
 
+test("a call or description of an API starts only that source of a configuration, and any other call all of them", async () => {
+  const pet = { get: { operationId: "get", responses: { 200: { description: "A pet" } } } };
+  const document = { openapi: "3.1.0", info: { title: "A", version: "1" }, servers: [{ url }], paths: { "/pet": pet } };
+  sandbox.write("pets.json", JSON.stringify(document));
+  const sources = { notes: { modules: "./operations" }, note: { openapi: "pets.json" } };
+  const config = ["--config", sandbox.write("two.json", JSON.stringify({ sources }))];
+
+  for (const command of ["call", "describe"]) {
+    expect(await sandbox.run([command, "note.get", ...config])).toMatchObject({
+      stderr: expect.not.stringContaining(printed),
+    });
+  }
+  expect(await sandbox.run(["call", "note.add", "text=a", ...config])).toMatchObject({
+    stdout: '{"text":"a"}\n',
+    stderr: expect.stringContaining(printed),
+  });
+});
+
 test("a configuration works without a home folder", async () => {
   const env = { HOME: undefined, XDG_STATE_HOME: undefined };
 
@@ -258,6 +297,25 @@ test("serve serves one source of an option, and prints a URL with the token of i
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   expect(stored).toHaveLength(1);
   expect(readdirSync(join(folder, "operations/hubs"))).toEqual([]);
+});
+
+test("serve serves an MCP server of an option, over MCP and over HTTP", async () => {
+  const server = join(root, "test/fixtures/mcp-servers/errors.mjs");
+  const serving = sandbox.start([
+    "serve",
+    "--mcp-command",
+    `'${process.execPath}' '${server}'`,
+    "--port",
+    "0",
+    "--json",
+  ]);
+  await serving.shows('"url"');
+  const served = JSON.parse(serving.printed.stdout);
+  const called = await sandbox.run(["call", "tools.is_error", "--json", "--hub", served.url]);
+  serving.process.kill("SIGTERM");
+
+  expect(JSON.parse(called.stderr).error).toMatchObject({ operation: "tools.is_error", message: "it broke" });
+  expect(await serving.ended).toMatchObject({ stderr: "", exitCode: 0 });
 });
 
 test("SIGINT ends a hub cleanly", async () => {

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { root } from "../../../scripts/subpaths.ts";
 import { hashToken } from "../../../src/auth/index.ts";
-import { exitCodesByErrorCode } from "../../../src/cli/failures.ts";
+import { errorCodesByExitCode } from "../../../src/cli/failures.ts";
 import { install, linkPackages } from "../install.ts";
 import { writeProject } from "./modules.ts";
 import { createSandbox, hasTerminal, installedCommand, type Sandbox } from "./sandbox.ts";
@@ -33,7 +33,7 @@ afterEach(() => sandbox[Symbol.dispose]());
 const failure = (message: string) => ({ stdout: "", stderr: `error: ${message}\n`, exitCode: 2 });
 
 describe("init", () => {
-  test("creates a project whose operation is called and served", async () => {
+  test("creates a project that compiles, and whose operation is called and served", async () => {
     expect(await sandbox.run(["init"])).toEqual({
       stdout: `${projectFiles.map((file) => `created  ${file}\n`).join("")}
 Next:
@@ -56,13 +56,10 @@ Next:
     await hub.shows("Listening on http://127.0.0.1:");
     hub.process.kill("SIGINT");
     expect(await hub.ended).toMatchObject({ stderr: "", exitCode: 0 });
-  });
 
-  test("creates a project that compiles", async () => {
-    await sandbox.run(["init"]);
-    install(inject("tarball"), sandbox.folder);
     linkPackages(sandbox.folder, ["@types/node"]);
-    execFileSync(process.execPath, [join(root, "node_modules/.bin/tsc"), "-p", sandbox.folder], { stdio: "inherit" });
+    const compiler = join(root, "node_modules/.bin/tsc");
+    execFileSync(process.execPath, [compiler, "-p", sandbox.folder, "--checkers", "1"], { stdio: "inherit" });
   });
 
   test("creates a folder, and never changes a file", async () => {
@@ -77,6 +74,7 @@ kept     my hub/README.md
 Next:
   cd "my hub"
   npm install @alkdev/operations
+  npx operations trust    # after reading the files that were in the folder before
   npx operations serve
   npx operations call greeting.hello name=Ada
 `,
@@ -90,6 +88,31 @@ Next:
     );
   });
 
+  test.each([
+    ["My Hub!", "my-hub"],
+    ["!!!", "operations-project"],
+  ])("names the package of the folder %j", async (folder, name) => {
+    await sandbox.run(["init", folder]);
+    expect(JSON.parse(readFileSync(join(sandbox.folder, folder, "package.json"), "utf8"))).toEqual({
+      name,
+      private: true,
+      type: "module",
+      scripts: {
+        start: "operations serve --config operations.config.ts",
+        dev: "operations serve --dev --config operations.config.ts",
+      },
+      dependencies: { "@alkdev/operations": `^${version}` },
+    });
+  });
+
+  test("refuses a folder that cannot be created", async () => {
+    const file = sandbox.write("file", "");
+    const folder = join(realpathSync(file), "inner");
+    expect(await sandbox.run(["init", "file/inner"])).toEqual(
+      failure(`The file "${folder}" cannot be written: ENOTDIR: not a directory.`),
+    );
+  });
+
   test("works without a home folder, and prints JSON", async () => {
     const { stdout, stderr, exitCode } = await sandbox.run(["init", "--json"], { env: { HOME: "" } });
     expect({ stderr, exitCode, ...JSON.parse(stdout) }).toEqual({
@@ -98,7 +121,19 @@ Next:
       folder: realpathSync(sandbox.folder),
       created: projectFiles,
       kept: [],
+      trusted: true,
     });
+  });
+
+  test("does not trust modules that were in the folder before", async () => {
+    sandbox.write("operations/cloned.mjs", 'import { writeFileSync } from "node:fs"; writeFileSync("ran", "");');
+    const { stdout, exitCode } = await sandbox.run(["init", "--json"]);
+    expect([JSON.parse(stdout).trusted, exitCode]).toEqual([false, 0]);
+    install(inject("tarball"), sandbox.folder);
+
+    const { stderr, exitCode: refused } = await sandbox.run(["list"]);
+    expect([stderr.includes("It is not trusted, so nothing was run."), refused]).toEqual([true, 2]);
+    expect(existsSync(join(sandbox.folder, "ran"))).toBe(false);
   });
 });
 
@@ -133,6 +168,55 @@ describe("trust", () => {
     await sandbox.run(["trust"]);
     writeProject(sandbox, { history: {} });
     expect(await sandbox.run(["list"])).toMatchObject({ stdout: "", exitCode: 2 });
+  });
+
+  test("a cloned repository with a link to a trusted configuration runs only that one", async () => {
+    writeProject(sandbox);
+    mkdirSync(join(sandbox.folder, "trusted"));
+    renameSync(config, join(sandbox.folder, "trusted/operations.config.json"));
+    await sandbox.run(["trust", "trusted/operations.config.json"]);
+    symlinkSync("trusted/operations.config.json", config);
+
+    expect(await sandbox.run(["list"])).toMatchObject({ stdout: expect.not.stringContaining("note.") });
+    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+  });
+
+  test.each([
+    ["a bus", { sources: { bus: { nats: { servers: "nats://127.0.0.1:9", trustedBus: true, serve: true } } } }],
+    ["another machine", { serve: { port: 0, host: "0.0.0.0" } }],
+  ])("a cloned repository does not open a path for %s", async (_title, content) => {
+    sandbox.write("operations.config.json", JSON.stringify(content));
+    for (const command of ["list", "serve", "types", "doctor"]) {
+      expect([command, (await sandbox.run([command])).exitCode]).toEqual([command, 2]);
+    }
+  });
+
+  test("a hub does not run what is written to its configuration later, unless that is trusted or named", async () => {
+    sandbox.write("operations.config.json", '{ "serve": { "port": 0 } }');
+    const reload = async (args: readonly string[]) => {
+      const hub = sandbox.start(["serve", "--json", ...args]);
+      await hub.shows('"url"');
+      const { url } = JSON.parse(hub.printed.stdout);
+      writeProject(sandbox);
+      const run = () => sandbox.run(["call", "hub.reload", "--jq", ".added", "--hub", url]);
+      return { run, end: () => hub.process.kill("SIGKILL") };
+    };
+    const found = await reload([]);
+    expect(await found.run()).toEqual(
+      failure(
+        `${would()}It is not trusted, so nothing was run. Read it, then run \`operations trust\`, or name it with --config.`,
+      ),
+    );
+    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+    await sandbox.run(["trust"]);
+    expect(await found.run()).toMatchObject({ stdout: '["notes"]\n', exitCode: 0 });
+    found.end();
+
+    await sandbox.run(["trust", "--revoke"]);
+    sandbox.write("operations.config.json", '{ "serve": { "port": 0 } }');
+    const named = await reload(["--config", "operations.config.json"]);
+    expect(await named.run()).toMatchObject({ stdout: '["notes"]\n', exitCode: 0 });
+    named.end();
   });
 
   test("a configuration that only writes a history needs trust, and only serving it writes the file", async () => {
@@ -178,6 +262,19 @@ describe("trust", () => {
       failure("There is no home folder to store the trust in. Set XDG_STATE_HOME, or name the file with --config."),
     );
   });
+});
+
+test.each([
+  ["ts", 'import { a } from "./a.ts";\n', 2],
+  ["mjs", "", 1],
+  ["js", "// a comment\n", 2],
+])("a syntax error in a .%s configuration is reported with its line", async (extension, head, line) => {
+  const file = `operations.config.${extension}`;
+  sandbox.write(file, `${head}export default { sources: { a: { modules "./s3cr3t" } } };`);
+  const { stderr, exitCode } = await sandbox.run(["list", "--config", file]);
+  // The reason is that of the parser, which depends on the version of Node.
+  const [place, reason] = stderr.split(" The configuration cannot be run: ");
+  expect([place, reason?.includes("s3cr3t"), exitCode]).toEqual([`error: ${file}:${line}:`, false, 2]);
 });
 
 describe("token", () => {
@@ -257,7 +354,7 @@ describe("mcp-config", () => {
       config,
     ]);
     const server = ["--mcp-command", [command, ...args].map((word: string) => `'${word}'`).join(" ")];
-    expect((await sandbox.run(["call", "mcp.note_add", "text=a", ...server])).stdout).toBe('{"text":"a"}\n');
+    expect((await sandbox.run(["call", "tools.note_add", "text=a", ...server])).stdout).toBe('{"text":"a"}\n');
   });
 
   test("writes the URL of a running hub, whose token is never in the file", async () => {
@@ -273,6 +370,21 @@ bearer_token_env_var = "OPERATIONS_TOKEN"
 `);
   });
 
+  test("uses the hub in OPERATIONS_HUB, unless a configuration is named", async () => {
+    writeProject(sandbox);
+    const env = { OPERATIONS_HUB: "http://127.0.0.1:4000" };
+    const run = async (...args: string[]) =>
+      JSON.parse((await sandbox.run(["mcp-config", "--for", "cursor", ...args], { env })).stdout).mcpServers.operations;
+    expect(await run()).toEqual({
+      url: "http://127.0.0.1:4000/mcp",
+      headers: { Authorization: `Bearer \${env:OPERATIONS_TOKEN}` },
+    });
+    expect(await run("--config", "operations.config.json")).toEqual({
+      command: "npx",
+      args: [...shared, `\${workspaceFolder}/operations.config.json`],
+    });
+  });
+
   test("refuses what it cannot do, and changes nothing", async () => {
     const run = (...args: string[]) => sandbox.run(["mcp-config", ...args]);
     const names = "claude, claude-desktop, cursor, vscode, windsurf, gemini, codex";
@@ -281,14 +393,25 @@ bearer_token_env_var = "OPERATIONS_TOKEN"
     expect(await run("--for", "claude")).toEqual(
       failure("There is no operations.config file in this folder. Pass --config FILE, or --hub URL of a running hub."),
     );
+    for (const url of ["javascript:alert(1)", "127.0.0.1:4000"]) {
+      expect(await run("--for", "claude", "--hub", url)).toEqual(
+        failure(`"${url}" is not the URL of a hub. It begins with http:// or https://.`),
+      );
+    }
     const hub = ["--hub", "http://127.0.0.1:4000", "--write"];
+    mkdirSync(join(sandbox.folder, ".mcp.json"));
+    expect(await run("--for", "claude", ...hub)).toEqual(
+      failure(
+        `The file "${join(sandbox.folder, ".mcp.json")}" cannot be read: EISDIR: illegal operation on a directory.`,
+      ),
+    );
     const file = sandbox.write(".cursor/mcp.json", "{ mine");
     expect(await run("--for", "cursor", ...hub)).toEqual(
-      failure(`${JSON.stringify(file)} of Cursor was not changed: it is not valid JSON with comments: see line 1.`),
+      failure(".cursor/mcp.json:1:3: The configuration is not valid JSON: invalid symbol."),
     );
     expect(readFileSync(file, "utf8")).toBe("{ mine");
     expect((await sandbox.run(["mcp-config", "--for", "windsurf", ...hub], { env: { HOME: "" } })).stderr).toBe(
-      "error: There is no home folder, which contains the file. Set HOME.\n",
+      "error: The file is in the home folder, which is unknown. Set HOME.\n",
     );
   });
 });
@@ -321,7 +444,8 @@ describe("help", () => {
         .map((text) => `${name}: ${text}`);
     });
     expect(missing).toEqual([]);
-    expect(Object.keys(exitCodesByErrorCode).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+    const codes = Object.values(errorCodesByExitCode).flat();
+    expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 });
 
@@ -358,9 +482,9 @@ ok       source notes: modules, 4 operations.
         {
           check: "port",
           status: "problem",
-          message: `Port ${port} of 127.0.0.1 is used by another program.`,
-          fix: "End that program, or set another serve.port.",
-          exitCode: 2,
+          message: `The hub cannot listen on port ${port} of 127.0.0.1: listen EADDRINUSE: address already in use 127.0.0.1:${port}.`,
+          fix: "End the program that uses the port, or set another serve.port.",
+          exitCode: 4,
         },
         {
           check: "source missing",
@@ -377,7 +501,7 @@ ok       source notes: modules, 4 operations.
           exitCode: 4,
         },
       ],
-      exitCode: 2,
+      exitCode: 4,
     });
   });
 
@@ -391,10 +515,13 @@ warning  config: There is no operations.config file in this folder.
       stderr: "",
       exitCode: 0,
     });
+    const XDG_STATE_HOME = sandbox.write("file", "");
+    expect((await sandbox.run(["doctor"], { env: { XDG_STATE_HOME } })).stdout).toContain(
+      `warning  state: ${XDG_STATE_HOME}/operations cannot be written, so trust and tokens of hubs cannot be stored.\n`,
+    );
     sandbox.write("operations.config.json", '{ "sorces": {} }');
     expect(await sandbox.run(["doctor"])).toEqual({
-      stdout: `${stored()}problem  config: operations.config.json:1:3: Unknown key "sorces". Did you mean "sources"?
-  fix: Correct the file. docs/hub.md in the package describes every field.
+      stdout: `${stored()}problem  config: operations.config.json:1:3: "sorces" is not a known key. Did you mean "sources"?
 `,
       stderr: "",
       exitCode: 2,
@@ -429,10 +556,59 @@ warning  config: There is no operations.config file in this folder.
     ]);
   });
 
+  test("finds the package for history files in the project, because the command may be installed elsewhere", async () => {
+    writeProject(sandbox, { history: { file: "./.data/calls.db" } });
+    linkPackages(sandbox.folder, ["node-sqlite3-wasm"]);
+    expect(await sandbox.run(["doctor", "--config", "operations.config.json"])).toMatchObject({ exitCode: 0 });
+    const hub = sandbox.start(["serve", "--config", "operations.config.json"]);
+    await hub.shows("Listening on");
+    expect(existsSync(join(sandbox.folder, ".data/calls.db"))).toBe(true);
+  });
+
+  test("prints no control characters of packages, and reports a malformed one", async () => {
+    const manifest = { version: "0.0.1", peerDependencies: { "e\u001b[2J": "^2.0.0" } };
+    sandbox.write("node_modules/@alkdev/operations/package.json", JSON.stringify(manifest));
+    sandbox.write("node_modules/e\u001b[2J/package.json", '{ "version": "1.0.0" }');
+    expect((await sandbox.run(["doctor"])).stdout).toContain("fix: npm install e\\u001b[2J@^2.0.0\n");
+
+    const file = sandbox.write("node_modules/@alkdev/operations/package.json", "{ version");
+    const { stdout, exitCode } = await sandbox.run(["doctor"]);
+    expect([stdout.split("\n")[1], exitCode]).toEqual([
+      `problem  packages: ${JSON.stringify(file)} is malformed. Install the packages again: npm install`,
+      2,
+    ]);
+  });
+
+  test("reports that the hub of the configuration is running, but not another program with its port", async () => {
+    const checkPort = async (port: number, env = {}) => {
+      writeProject(sandbox, { serve: { port } });
+      const { stdout } = await sandbox.run(["doctor", "--config", "operations.config.json"], { env });
+      return /^.* port: .*$/m.exec(stdout)?.[0];
+    };
+    writeProject(sandbox);
+    const hub = sandbox.start(["serve", "--json", "--config", "operations.config.json"]);
+    await hub.shows('"url"');
+    const { url } = JSON.parse(hub.printed.stdout) as { url: string };
+    expect(await checkPort(Number(new URL(url).port))).toBe(`ok       port: A hub of yours is running at ${url}.`);
+
+    const other = createServer((socket) => socket.destroy());
+    onTestFinished(() => void other.close());
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as { port: number };
+    // The token of a hub that was killed.
+    sandbox.write(`../home/.local/state/operations/hubs/http-localhost-${port}.json`, '{ "token": "old" }');
+    expect(await checkPort(port)).toBe(
+      `problem  port: The hub cannot listen on port ${port} of 127.0.0.1: listen EADDRINUSE: address already in use 127.0.0.1:${port}.`,
+    );
+    expect(await checkPort(port, { PORT: "http" })).toBe(
+      "problem  port: The port is invalid. Pass a number from 0 to 65535 as PORT.",
+    );
+  });
+
   test("reports whether a hub responds", async () => {
     const { stdout, exitCode } = await sandbox.run(["doctor", "--hub", "http://127.0.0.1:9"]);
     expect([stdout.split("\n")[3], exitCode]).toEqual([
-      "problem  target: The hub at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is it running?",
+      "problem  target: The server at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is the hub running?",
       4,
     ]);
   });

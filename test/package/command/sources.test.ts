@@ -184,7 +184,7 @@ test.each([
     ["call", "api.getpet", "id=1"],
     'No operation "api.getpet". Did you mean "api.getPet"?',
   ],
-  ["invalid input", ["call", "api.getPet", "id=one"], 'Invalid input of "api.getPet": /id must be integer.'],
+  ["invalid input", ["call", "api.getPet", "id=one"], 'Invalid input of "api.getPet": /id must be an integer.'],
   [
     "a subscription to a query",
     ["subscribe", "api.getPet", "id=1"],
@@ -221,9 +221,9 @@ test("with --json the last line of stderr is the error", async () => {
   expect(JSON.parse(stderr.trimEnd().split("\n").at(-1)!)).toEqual({
     error: {
       code: "VALIDATION_ERROR",
-      message: 'Invalid input of "api.getPet": /id must be integer.',
+      message: 'Invalid input of "api.getPet": /id must be an integer.',
       operation: "api.getPet",
-      issues: [{ path: "/id", message: "must be integer" }],
+      issues: [{ path: "/id", message: "must be an integer" }],
     },
   });
 });
@@ -254,10 +254,10 @@ test("a document cannot send requests to another origin without --base-url", asy
 
 test("tools of an MCP server that a command starts are listed and called, without the SDK being installed", async () => {
   const list = await sandbox.run(["list", ...mcp("errors")]);
-  const failed = await sandbox.run(["call", "mcp.is_error", "--json", ...mcp("errors")]);
-  const envelope = await sandbox.run(["call", "mcp.is_error", "--envelope", ...mcp("errors")]);
+  const failed = await sandbox.run(["call", "tools.is_error", "--json", ...mcp("errors")]);
+  const envelope = await sandbox.run(["call", "tools.is_error", "--envelope", ...mcp("errors")]);
 
-  expect(list.stdout.split("\n", 1)).toEqual(["mcp.unknown\tmutation\tTool unknown"]);
+  expect(list.stdout.split("\n", 1)).toEqual(["tools.unknown\tmutation\tTool unknown"]);
   expect({ ...failed, stderr: JSON.parse(failed.stderr).error.message }).toEqual({
     stdout: "",
     stderr: "it broke",
@@ -286,6 +286,22 @@ test("two targets, and none, are refused", async () => {
       "error: There is nothing to work on. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.\n",
     exitCode: 2,
   });
+});
+
+test("an operation of a source that is not available exits with 4, with input in every form", async () => {
+  const sources = { api: { openapi: "http://127.0.0.1:9/openapi.json" } };
+  sandbox.write("unavailable.json", JSON.stringify({ sources }));
+  for (const input of [[], ["id=7"], ["--input", "{}"]]) {
+    const { stdout, stderr, exitCode } = await sandbox.run([
+      "call",
+      "api.get",
+      ...input,
+      "--config",
+      "unavailable.json",
+    ]);
+    const message = 'error: "api.get" is not available at the moment.';
+    expect([stdout, stderr.includes(message), exitCode]).toEqual(["", true, 4]);
+  }
 });
 
 test("help goes to stdout, begins with examples, and usage without a command to stderr", async () => {

@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "../../../scripts/subpaths.ts";
 import { writeProject } from "./modules.ts";
-import { createSandbox, hasTerminal, type Sandbox } from "./sandbox.ts";
+import { createSandbox, hasTerminal, installedCommand, type Sandbox } from "./sandbox.ts";
 
 let sandbox: Sandbox;
 
@@ -32,16 +33,16 @@ describe.skipIf(!hasTerminal)("in a terminal", () => {
 
     expect(exitCode).toBe(0);
     expect(stdout).toBe(
-      `${bold("mcp.show")}  ${cyan("mutation")}  ${dim(`A${shown}B`)}\n` +
-        `${bold("mcp.fail")}  ${cyan("mutation")}  ${dim("Tool fail")}\n`,
+      `${bold("tools.show")}  ${cyan("mutation")}  ${dim(`A${shown}B`)}\n` +
+        `${bold("tools.fail")}  ${cyan("mutation")}  ${dim("Tool fail")}\n`,
     );
   });
 
   test("results and errors have no control characters of others, in every form", async () => {
-    const raw = await sandbox.startInTerminal(["call", "mcp.show", "--jq", ".[0].text", "--raw", ...escapes]).ended;
-    const json = await sandbox.startInTerminal(["call", "mcp.show", "--json", ...escapes]).ended;
-    const error = await sandbox.startInTerminal(["call", "mcp.fail", ...escapes]).ended;
-    const jsonError = await sandbox.startInTerminal(["call", "mcp.fail", "--json", ...escapes]).ended;
+    const raw = await sandbox.startInTerminal(["call", "tools.show", "--jq", ".[0].text", "--raw", ...escapes]).ended;
+    const json = await sandbox.startInTerminal(["call", "tools.show", "--json", ...escapes]).ended;
+    const error = await sandbox.startInTerminal(["call", "tools.fail", ...escapes]).ended;
+    const jsonError = await sandbox.startInTerminal(["call", "tools.fail", "--json", ...escapes]).ended;
 
     expect(raw.stdout).toContain(`before${shown}after\n`);
     expect(json.stdout).toContain(`before${shown}after`);
@@ -78,12 +79,57 @@ describe.skipIf(!hasTerminal)("in a terminal", () => {
     expect(await sandbox.run(["call", "note.add", "text=a"])).toMatchObject({ exitCode: 0, stdout: '{"text":"a"}\n' });
   });
 
-  test.each([["n\r"], ["\r"], ["\u0003"]])("a configuration that was found does not run after %j", async (key) => {
-    const asking = sandbox.startInTerminal(["list"]);
-    await asking.shows("Do you trust it? [y/N] ");
-    asking.process.stdin!.write(key);
+  test.each([["n\r"], ["\r"], ["\u0004"], ["\u0003"]])(
+    "a configuration that was found does not run after %j",
+    async (key) => {
+      const asking = sandbox.startInTerminal(["list"]);
+      await asking.shows("Do you trust it? [y/N] ");
+      asking.process.stdin!.write(key);
 
-    expect((await asking.ended).exitCode).toBe(key === "\u0003" ? 130 : 2);
-    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+      expect((await asking.ended).exitCode).toBe(key === "\u0003" ? 130 : 2);
+      expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+    },
+  );
+
+  test("a result that cannot be written is a failure", () => {
+    const full = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, [installedCommand, "token", "ada", "--json"], {
+      stdio: ["ignore", full, "pipe"],
+      encoding: "utf8",
+    });
+    closeSync(full);
+
+    expect(status).toBe(1);
+    expect(JSON.parse(stderr)).toEqual({
+      error: { code: "UNEXPECTED", message: "ENOSPC: no space left on device, write." },
+    });
+  });
+
+  test("values that a file of an editor requests are asked for, and secret ones are not shown", async () => {
+    const inputs = [
+      { id: "region", type: "pickString", description: "Region\u001b[2J", options: ["eu", "us"] },
+      { id: "api-key", type: "promptString", description: "API key", password: true },
+      { id: "unused", type: "promptString" },
+    ];
+    const program = join(root, "test/fixtures/mcp-servers/terminal-escapes.mjs");
+    const server = { command: process.execPath, args: [program, `\${input:region}`], env: { K: `\${input:api-key}` } };
+    sandbox.write("mcp.json", JSON.stringify({ inputs, servers: { escapes: server } }));
+    sandbox.write("editor.json", JSON.stringify({ sources: { mine: { mcpConfig: { file: "mcp.json" } } } }));
+
+    const asking = sandbox.startInTerminal(["list", "escapes", "--no-color", "--config", "editor.json"]);
+    await asking.shows("Region\\u001b[2J (eu, us): ");
+    asking.process.stdin!.write("eu\r");
+    await asking.shows("API key: ");
+    asking.process.stdin!.write("s3cr3t\r");
+    const { stdout, exitCode } = await asking.ended;
+    const piped = await sandbox.run(["list", "escapes", "--config", "editor.json"]);
+
+    expect([exitCode, stdout.includes("escapes.show")]).toEqual([0, true]);
+    expect(stdout).not.toContain("s3cr3t");
+    expect(piped).toMatchObject({
+      stdout: "",
+      exitCode: 0,
+      stderr: expect.stringContaining("No operation was found."),
+    });
   });
 });

@@ -1,6 +1,14 @@
-/** An MCP server over stdio whose operation prints with everything that a program usually prints with. */
+/** An MCP server over stdio whose operations print with everything that a program usually prints with. */
+import { Console } from "node:console";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { serveMCPStdio } from "@alkdev/operations/serve-mcp";
+
+// What a logger keeps from the time before the server starts.
+const { stdout } = process;
+const { write } = stdout;
+const early = new Console(stdout);
 
 const print = defineOperation({
   namespace: "noise",
@@ -9,11 +17,25 @@ const print = defineOperation({
   inputSchema: Type.Object({ text: Type.String() }),
   outputSchema: Type.Object({ printed: Type.String(), id: Type.String() }),
   accessControl: { requiredScopes: ["noise"] },
-  handler: ({ text }, { identity }) => {
+  handler: async ({ text }, { identity }) => {
     console.log(text);
     console.table([{ text }]);
+    early.log(text);
+    write.call(stdout, `${text}\n`);
+    await pipeline(Readable.from(Array.from({ length: 50 }, () => "x".repeat(65_536))), process.stdout);
     process.stdout.write(`${text} without a newline`);
     return { printed: text, id: identity!.id };
+  },
+});
+
+const end = defineOperation({
+  namespace: "noise",
+  name: "end",
+  type: "mutation",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Unknown(),
+  handler: () => {
+    process.stdout.end("the end");
   },
 });
 
@@ -24,12 +46,12 @@ const wait = defineOperation({
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
   handler: (_input, { signal }) => {
-    signal.addEventListener("abort", () => console.log("aborted"));
+    signal.addEventListener("abort", () => console.error("aborted"));
     return new Promise<never>(() => {});
   },
 });
 
-const registry = createRegistry({ operations: [print, wait] });
+const registry = createRegistry({ operations: [print, end, wait] });
 const served = await serveMCPStdio(registry, { identity: { id: "local", scopes: ["noise"] } });
 await served.closed;
-console.log("closed");
+console.error("closed");

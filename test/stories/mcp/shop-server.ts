@@ -148,7 +148,7 @@ export function resetShop(): void {
   cancelled = 0;
 }
 
-/** How the shop tells that its list changed. */
+/** How the shop reports that its list changed. */
 export function onShopChange(listener: () => void): void {
   changed = listener;
 }

@@ -1,6 +1,6 @@
 import type { ProtocolError } from "@modelcontextprotocol/client";
 import { findNetworkFailure } from "../../../internal/network-error.ts";
-import { isObject } from "../../../internal/objects.ts";
+import { getOwn, isObject } from "../../../internal/objects.ts";
 import { redact } from "../../../internal/secrets.ts";
 import { quote, truncate } from "../../../internal/text.ts";
 import { CallError, type CallErrorOptions, isCallError } from "../../../operation/index.ts";
@@ -51,7 +51,7 @@ export function toConnectionError(error: unknown, context: ConnectionErrorContex
       cause: signal.reason,
     });
   }
-  if (error instanceof sdk.SdkHttpError) return fromStatus(error, error.status, bodyOf(error.data), context);
+  if (error instanceof sdk.SdkHttpError) return fromStatus(error, error.status, bodyOf(error), context);
   if (!(error instanceof sdk.SdkError)) return fromOtherError(error, context);
   switch (error.code) {
     case sdk.SdkErrorCode.RequestTimeout: {
@@ -234,7 +234,8 @@ export function serverFailed(name: string, cause: CallError | undefined, wait: n
   );
 }
 
-function readRPCError(text: string | undefined): { code: number; message: string; data?: unknown } | undefined {
+/** Returns the error of JSON-RPC in the body of a response that is not successful. */
+export function readRPCError(text: string | undefined): { code: number; message: string; data?: unknown } | undefined {
   if (text === undefined || !text.startsWith("{")) return undefined;
   try {
     const body: unknown = JSON.parse(text);
@@ -247,8 +248,9 @@ function readRPCError(text: string | undefined): { code: number; message: string
   }
 }
 
-function bodyOf(data: unknown): string | undefined {
-  const text = isObject(data) ? data["text"] : undefined;
+/** Returns the body of the response that an error of the SDK describes. */
+export function bodyOf(error: unknown): string | undefined {
+  const text = getOwn(getOwn(error, "data"), "text");
   return typeof text === "string" ? text : undefined;
 }
 

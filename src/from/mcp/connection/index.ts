@@ -11,4 +11,5 @@ export {
   type MCPToolResult,
   refusalKey,
 } from "./connection.ts";
+export { bodyOf, readRPCError } from "./connection-errors.ts";
 export { openConnection } from "./server-connection.ts";

@@ -133,7 +133,7 @@ function refuseDeepTools(tools: unknown, maxDepth: number): void {
   for (const [index, tool] of tools.entries()) {
     if (!isDeeperThan(tool, maxDepth)) continue;
     const name = isObject(tool) ? tool["name"] : undefined;
-    tools[index] = { name: typeof name === "string" ? name : "", [refusalKey]: "it is nested too deeply." };
+    tools[index] = { name: typeof name === "string" ? name : "", [refusalKey]: "It is nested too deeply." };
   }
 }
 

@@ -83,10 +83,15 @@ function misconfigured(name: string, advice: string): CallError {
   return new CallError("VALIDATION_ERROR", message, { server: name }, { mayHaveRun: false });
 }
 
+/** A word, a number, a path or the address of a website. Any other value of a variable may be a secret, whatever its name. */
+const harmlessValue = /^(?:[a-z][a-z-]*|[\d.:]+|[~.]{0,2}[\\/].*|[A-Za-z]:[\\/].*|https?:\/\/[^@?]*)$/s;
+
 /** Returns the secrets in a configuration. Values that its functions return are added when they are called. */
 function findSecrets({ env = {}, headers, auth }: MCPClientConfig): Set<string> {
   const secrets = new Set<string>();
-  for (const [name, value] of Object.entries(env)) if (isSecretName(name)) secrets.add(value);
+  for (const [name, value] of Object.entries(env)) {
+    if (isSecretName(name) || !harmlessValue.test(value)) secrets.add(value);
+  }
   if (typeof headers === "object") addSecretHeaders(secrets, headers);
   if (auth?.type === "bearer" && typeof auth.token === "string") secrets.add(auth.token);
   if (auth?.type === "clientCredentials") secrets.add(auth.clientSecret);

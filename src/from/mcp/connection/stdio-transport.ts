@@ -1,11 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { findMessageId, LineReader } from "../../../internal/line-reader.ts";
 import { isObject } from "../../../internal/objects.ts";
 import { quote } from "../../../internal/text.ts";
 import { CallError, limitExceeded } from "../../../operation/index.ts";
 import type { MCPTimeouts } from "../config.ts";
-import { LineReader } from "./line-reader.ts";
 import { ProcessGroup } from "./process-group.ts";
 import type { ProgramEnd, StderrLines } from "./program-output.ts";
 
@@ -174,7 +174,7 @@ export class StdioTransport implements Transport {
     const error = tooLong(this.#options.maxLineBytes);
     // Notifications and requests of the server can be dropped.
     if (/^\s*\{[^{]*"method"\s*:/.test(head)) return this.onerror?.(error);
-    const id = findId(head, tail);
+    const id = findMessageId(head, tail);
     if (id === undefined) {
       this.onerror?.(error);
       this.#group?.kill();
@@ -208,14 +208,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Finds the id of a response from its two ends. Members may have any order; the long member is the result. */
-function findId(head: string, tail: string): number | undefined {
-  const atStart = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,/.exec(head);
-  const atEnd = /,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(tail);
-  const found = atStart ?? atEnd;
-  return found === null ? undefined : Number(found[1]);
 }
 
 function tooLong(limit: number): CallError {

@@ -99,6 +99,21 @@ test("the last lines of stderr are kept, without escapes and secrets", async () 
   expect(stderr.slice(-4)).toEqual(["line 199", "red token is [redacted]", "x".repeat(500), "unfinished"]);
 });
 
+test("values of variables that may be secret are removed from stderr, whatever their name", async () => {
+  const env = {
+    DATABASE_URL: "postgres://ada:pw@db/x",
+    DSN: "Xy12-zz",
+    MODE: "verbose",
+    FOLDER: "/data",
+    PORT: "8080",
+  };
+  const names = JSON.stringify(Object.keys(env));
+  const source = `console.error(${names}.map((name) => process.env[name]).join(" ")); calls.said = () => text("all");`;
+  const connection = await connect({ ...program(source), env });
+
+  await expect.poll(() => connection.state.stderr).toEqual(["[redacted] [redacted] verbose /data 8080"]);
+});
+
 test("a missing program is UNAVAILABLE with a hint what to check", async () => {
   const opening = openConnection("absent", { command: "no-such-program-here", args: ["--token", "s3cr3t"] });
 
@@ -143,7 +158,7 @@ test("a program that ends immediately is UNAVAILABLE, with its code and its last
   });
 });
 
-test("a silent program is a TIMEOUT, and is ended", async () => {
+test("a program that does not respond is a TIMEOUT, and is ended", async () => {
   const args = ["-e", "console.error(process.pid); process.stdin.resume(); setInterval(() => {}, 1e6)"];
   let error: { details: { stderr: string[] } };
   let time = 500;

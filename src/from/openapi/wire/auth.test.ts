@@ -6,7 +6,7 @@ import { callContext, callEndpoint, endpointPlan, failureOf, parameterPlan, star
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 
-/** Calls with a credential and gives what the server saw of it. */
+/** Calls with a credential and returns what the server received of it. */
 async function seen(auth: HTTPServiceConfig["auth"], plan: Partial<EndpointPlan> = {}, input = {}) {
   await using server = await startServer();
   await callEndpoint({ ...plan, baseUrl: server.origin }, input, { auth });

@@ -9,7 +9,7 @@ function planOf(types: Array<string | BodyMediaPlan>): Partial<EndpointPlan> {
   return { method: "POST", body: { argument: "body", required: true, media: list } };
 }
 
-/** Posts a body and gives what arrived. */
+/** Posts a body and returns what the server received. */
 async function post(types: Array<string | BodyMediaPlan>, body: unknown, metadata = {}): Promise<ReceivedRequest> {
   await using server = await startServer();
   await callEndpoint({ ...planOf(types), baseUrl: server.origin }, { body }, {}, { metadata });
@@ -171,7 +171,7 @@ test("multipart has a part per property and per file, with their types", async (
   ]);
 });
 
-test("quotes and line ends in names make no second part and no header", async () => {
+test("quotes and line ends in names add neither a part nor a header", async () => {
   const evil = 'x"; filename="y"\r\nX-Admin: 1\r\n\r\n--boundary';
 
   const request = await post(["multipart/form-data"], { [evil]: "a", file: { base64: "aGk=", filename: evil } });
@@ -318,7 +318,7 @@ test("DELETE sends a body; GET refuses one, since fetch cannot send it, and work
   ]);
 });
 
-test("what the plan adds to a body never replaces what the caller passed", async () => {
+test("defaults of a body never replace values of the caller", async () => {
   await using server = await startServer();
   const plan = { ...planOf(["application/json"]), baseUrl: server.origin, bodyDefaults: { stream: true } };
   const optional = { ...plan, body: { ...plan.body!, required: false } };

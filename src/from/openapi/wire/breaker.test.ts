@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A service that answers with `status`, behind a breaker of three failures and one second. */
+/** A service that responds with `status`, behind a breaker of three failures and one second. */
 function service() {
   const state = { status: 503, sent: 0 };
   const config: HTTPServiceConfig = {
@@ -64,7 +64,7 @@ test("after the cooldown one call sees whether the service is back", async () =>
   expect(state.sent).toBe(6);
 });
 
-test("an error that the service itself gave does not count, and begins the count anew", async () => {
+test("an error response of the service does not count, and resets the count", async () => {
   const { state, fail } = service();
 
   await fail(2);

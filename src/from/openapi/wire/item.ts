@@ -1,9 +1,15 @@
 import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
-import { type CallError, mapError, type ResponseEnvelope } from "../../../operation/index.ts";
+import {
+  type CallError,
+  envelopeLevels,
+  mapError,
+  type ResponseEnvelope,
+  readProblem,
+} from "../../../operation/index.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import type { FramedItem } from "./framing.ts";
-import { envelopeLevels, restoreEnvelope, toCallError } from "./operation-response.ts";
+import { restoreEnvelope } from "./operation-response.ts";
 import type { HTTPFacts } from "./response.ts";
 
 type StreamKind = NonNullable<EndpointPlan["stream"]>;
@@ -107,7 +113,7 @@ export class ItemQueue {
   #restore(received: unknown, type = "message"): ResponseEnvelope | undefined {
     const { operationId } = this.#plan;
     if (type === "problem") {
-      return this.#stop(toCallError(received) ?? badResponse(operationId, "contains a problem without a code"));
+      return this.#stop(readProblem(received) ?? badResponse(operationId, "contains a problem without a code"));
     }
     const { statusCode, headers, contentType } = this.#facts!;
     try {

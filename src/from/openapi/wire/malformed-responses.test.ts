@@ -5,7 +5,7 @@ import { callEndpoint, failureOf, startRawServer } from "./testing.ts";
 const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 const good = `${head}Content-Length: 2\r\n\r\n{}`;
 
-/** Calls twice: the first time the server says `first`, then what is right. */
+/** Calls twice: the server responds with `first`, then with a valid response. */
 async function callTwice(first: string, method = "GET"): Promise<unknown[]> {
   let asked = 0;
   await using server = await startRawServer((socket) => {

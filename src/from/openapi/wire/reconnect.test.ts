@@ -8,7 +8,7 @@ const texts = { outputSchema: Type.String() };
 
 const drop = "UNAVAILABLE";
 
-/** Follows a stream whose first answer breaks off after `before`, and tells what came of it. */
+/** Follows a stream whose first response ends early after `before`, and returns the outcome. */
 async function afterDrop(
   before: string,
   config: Partial<HTTPServiceConfig>,

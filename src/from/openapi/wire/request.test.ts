@@ -12,7 +12,7 @@ const cookie = (name: string, more: Partial<ParameterPlan> = {}) =>
 
 const refusal = { code: "VALIDATION_ERROR", retryable: false, mayHaveRun: false };
 
-/** Sends one call to a server and gives the raw request target that arrived. */
+/** Sends one call to a server and returns the raw request target that it received. */
 async function targetOf(plan: Partial<EndpointPlan>, input: unknown, base = ""): Promise<string | undefined> {
   await using server = await startServer();
   await callEndpoint({ ...plan, baseUrl: `${server.origin}${base}` }, input);
@@ -57,7 +57,7 @@ test.each([".", ""])("the path value %j in label style is refused, since its own
   expect(await failureOf(call)).toMatchObject(refusal);
 });
 
-test("dots around a value in a compound segment are refused when the whole segment would climb", async () => {
+test("dots around a value in a compound segment are refused when the whole segment would be a parent path", async () => {
   const call = callEndpoint({ path: "/a/{x}{y}/b", parameters: [path("x"), path("y")] }, { x: ".", y: "." });
 
   expect(await failureOf(call)).toMatchObject(refusal);
@@ -115,13 +115,13 @@ test("only declared arguments are sent, and inherited properties are not argumen
   expect(await targetOf(plan, { a: 1, b: 2, role: "admin" })).toBe("/things?a=1");
 });
 
-test("an argument is found under its own name where a parameter's name is declared twice", async () => {
+test("an argument is found under its qualified name where a parameter's name is declared twice", async () => {
   const plan = { path: "/t/{id}", parameters: [path("id"), query("id", { argument: "query_id" })] };
 
   expect(await targetOf(plan, { id: 1, query_id: 2 })).toBe("/t/1?id=2");
 });
 
-test("text that is not well formed and values without a text are refused without being quoted", async () => {
+test("strings that are not well-formed and values without a string form are refused without being quoted", async () => {
   const cycle: Record<string, unknown> = { secret: "canary" };
   cycle["self"] = cycle;
 
@@ -185,7 +185,7 @@ test("connection headers, cookies and credentials cannot be set by parameters or
   expect(headers).toMatchObject({ authorization: "Bearer configured", "x-trace": "t1" });
 });
 
-test("what the operator configured wins over parameters and metadata, whatever the case", async () => {
+test("configured headers override parameters and metadata, in any letter case", async () => {
   await using server = await startServer();
 
   await callEndpoint(
@@ -213,7 +213,7 @@ test("headers can be a function that is called for every request", async () => {
   expect(server.received.map(({ headers }) => headers["x-count"])).toEqual(["1", "2"]);
 });
 
-test("headers that cannot be had are the call's failure, also while a body is being written that will fail", async () => {
+test("a failure of the headers function fails the call, also while a failing body is written", async () => {
   const body = {
     argument: "body",
     required: true,

@@ -11,7 +11,7 @@ interface Answer {
   body?: string | Uint8Array;
 }
 
-/** Calls an endpoint whose server gives one fixed answer. */
+/** Calls an endpoint whose server always returns the same response. */
 async function call(
   answer: Answer,
   plan: Partial<EndpointPlan> = {},
@@ -358,7 +358,7 @@ test("connections are kept alive from call to call", async () => {
 
   for (let count = 0; count < 3; count++) {
     await callEndpoint({ baseUrl: server.origin });
-    await new Promise(setImmediate); // the platform gives a connection back a moment after its last byte
+    await new Promise(setImmediate); // the platform releases a connection shortly after its last byte
   }
 
   expect(ports.size).toBe(1);

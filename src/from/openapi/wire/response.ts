@@ -1,3 +1,4 @@
+import type { Bytes } from "../../../internal/base64.ts";
 import { BodyTooLarge, readBody } from "../../../internal/body.ts";
 import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
 import { statusTexts } from "../../../internal/http.ts";
@@ -28,7 +29,7 @@ export function compileResponse(
 
   async function read(response: Response, request: WireRequest): Promise<ResponseEnvelope> {
     const meta = toMeta(response, request.secrets);
-    let bytes: Uint8Array<ArrayBuffer>;
+    let bytes: Bytes;
     try {
       bytes = await readBody(response, limits.responseBytes);
     } catch (error) {
@@ -40,11 +41,7 @@ export function compileResponse(
     return envelope;
   }
 
-  function toData(
-    bytes: Uint8Array<ArrayBuffer>,
-    { contentType, statusCode }: HTTPFacts,
-    request: WireRequest,
-  ): unknown {
+  function toData(bytes: Bytes, { contentType, statusCode }: HTTPFacts, request: WireRequest): unknown {
     if (bytes.byteLength === 0) return undefined;
     if (isJSON(contentType)) return parseBody(decodeOrRefuse(bytes, contentType), statusCode, request);
     if (isText(contentType)) return decodeOrRefuse(bytes, contentType);
@@ -53,7 +50,7 @@ export function compileResponse(
   }
 
   /** Decodes bytes. Throws for invalid bytes, because replacing them would silently change the data. */
-  function decodeOrRefuse(bytes: Uint8Array<ArrayBuffer>, contentType: string): string {
+  function decodeOrRefuse(bytes: Bytes, contentType: string): string {
     const text = decode(bytes, contentType);
     if (text === undefined) throw badResponse(operationId, `is not valid ${charsetName(contentType)}`);
     return text;
@@ -93,7 +90,7 @@ export function compileResponse(
 
   /** Reads the body of an error. A body that is too large, malformed or incomplete does not replace the error. */
   async function readErrorBody(response: Response, contentType: string, request: WireRequest): Promise<unknown> {
-    let bytes: Uint8Array<ArrayBuffer>;
+    let bytes: Bytes;
     try {
       bytes = await readBody(response, Math.min(maxErrorBytes, limits.responseBytes));
     } catch {
@@ -170,7 +167,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 const lenient = new TextDecoder();
 
 /** Decodes bytes. Returns `undefined` if they are invalid in their charset. */
-function decode(bytes: Uint8Array<ArrayBuffer>, contentType: string): string | undefined {
+function decode(bytes: Bytes, contentType: string): string | undefined {
   try {
     return decoderFor(contentType).decode(bytes);
   } catch {
@@ -192,7 +189,7 @@ function charsetName(contentType: string): string {
   return decoderFor(contentType).encoding.toUpperCase();
 }
 
-function toArrayBuffer(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer {
+function toArrayBuffer(bytes: Bytes): ArrayBuffer {
   const { buffer, byteOffset, byteLength } = bytes;
   return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength);
 }

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A fetch that answers with the statuses in turn, then with 200. */
+/** A fetch that responds with the statuses in turn, then with 200. */
 function scripted(...answers: Array<number | [status: number, retryAfter: string] | Error>) {
   const calls: number[] = [];
   const fetchNext: typeof fetch = async () => {
@@ -27,7 +27,7 @@ function scripted(...answers: Array<number | [status: number, retryAfter: string
 const lost = new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNRESET" }) });
 const neverSent = new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) });
 
-/** Runs a call to its end under fake time and tells how often it was sent. */
+/** Runs a call to its end with fake timers and returns how often it was sent. */
 async function tries(
   script: ReturnType<typeof scripted>,
   plan: Partial<EndpointPlan> = {},

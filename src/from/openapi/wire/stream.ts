@@ -4,7 +4,13 @@ import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
 import { pause } from "../../../internal/wait.ts";
-import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/index.ts";
+import {
+  CallError,
+  lastEvent,
+  type OperationContext,
+  type ResponseEnvelope,
+  resolveLimits,
+} from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, timedOut, tooLarge, unavailable } from "../errors.ts";
@@ -22,9 +28,6 @@ type Result = IteratorResult<ResponseEnvelope, undefined>;
 
 /** Minimum delay, so that a server that sends `retry: 0` and closes does not cause a connection every few ms. */
 const minServerRetryMs = 500;
-
-/** The event with which a server of this package ends a stream. */
-const lastEvent = "event: end\nid: end\n\n";
 
 const finished: Result = { done: true, value: undefined };
 
@@ -160,7 +163,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   #feed(bytes?: Uint8Array): void {
     try {
       const text = this.#text.read(bytes);
-      if (this.#plan.isOperation) this.#tail = (this.#tail + text).slice(-lastEvent.length);
+      if (this.#plan.isOperation) this.#tail = (this.#tail + text).slice(-lastEvent.text.length);
       this.#framer?.feed(text);
     } catch (error) {
       if (!(error instanceof InvalidUTF8)) throw error;
@@ -234,7 +237,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#feed();
     this.#framer?.end();
     if (this.#ended) return;
-    if (this.#plan.isOperation) return this.#tail === lastEvent ? this.#end() : this.#drop(this.#interrupted());
+    if (this.#plan.isOperation) return this.#tail === lastEvent.text ? this.#end() : this.#drop(this.#interrupted());
     if (this.#reconnect !== undefined && this.#plan.stream === "sse" && this.#canResume()) return this.#again();
     this.#end();
   }

@@ -4,7 +4,7 @@ import { isCallError } from "../../../operation/index.ts";
 import { endpointPlan, parameterPlan } from "./testing.ts";
 import { compileTarget } from "./url.ts";
 
-/** Text of all kinds, with what URLs and paths give a meaning to much more often than chance would. */
+/** Arbitrary strings, with an increased share of characters that have a meaning in URLs and paths. */
 const nasty = fc.constantFrom(
   ".",
   "..",
@@ -49,7 +49,7 @@ function urlOf(target: ReturnType<typeof compileTarget>, input: Record<string, u
   }
 }
 
-test("whatever a path value holds, the URL has the template's segments and the value whole, or the call is refused", () => {
+test("the URL has the segments of the template and the whole path value, or the call is refused", () => {
   const target = compileTarget(
     endpointPlan({ baseUrl, path: "/users/{id}/pets", parameters: [parameterPlan({ name: "id", location: "path" })] }),
   );
@@ -108,7 +108,7 @@ test("no value in any style, reserved characters allowed or not, moves a request
   );
 });
 
-test("a query value arrives whole and brings no other parameter", () => {
+test("a query value arrives whole and adds no other parameter", () => {
   const plain = compileTarget(endpointPlan({ baseUrl, parameters: [parameterPlan({ name: "q", location: "query" })] }));
 
   fc.assert(
@@ -121,7 +121,7 @@ test("a query value arrives whole and brings no other parameter", () => {
   );
 });
 
-test("a query value with reserved characters brings no other parameter either", () => {
+test("a query value with reserved characters adds no other parameter", () => {
   const parameter = parameterPlan({ name: "q", location: "query", allowReserved: true });
   const target = compileTarget(endpointPlan({ baseUrl, parameters: [parameter] }));
 

@@ -37,13 +37,13 @@ const maxPathLength = 4096;
  * `undefined` for a valid path.
  */
 export function pathProblem(path: string): string | undefined {
-  if (path.length > maxPathLength) return `the path is longer than ${maxPathLength} characters`;
-  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "the path contains a host";
-  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path contains a character that is invalid in a URL";
+  if (path.length > maxPathLength) return `The path is longer than ${maxPathLength} characters.`;
+  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "The path contains a host.";
+  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "The path contains a character that is invalid in a URL.";
   const [template = ""] = withoutFragment(path).split("?");
   // URL parsers remove these segments, encoded or not.
   if (template.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
-    return 'the path contains the segment "." or ".."';
+    return 'The path contains the segment "." or "..".';
   }
   return undefined;
 }
@@ -58,7 +58,7 @@ export function compileTarget(plan: EndpointPlan): TargetBuilder {
   const { operationId } = plan;
   const base = parseBase(plan);
   const problem = pathProblem(plan.path);
-  if (problem !== undefined) throw refused(operationId, undefined, `${problem}`);
+  if (problem !== undefined) throw refused(operationId, undefined, "its path is not valid in a URL");
   const [template = "", fixedQuery = ""] = withoutFragment(plan.path).split(/\?(.*)/s);
   const segments = parseSegments(template, plan);
   const queries = plan.parameters

@@ -1,0 +1,91 @@
+import { fromBase64 } from "../internal/base64.ts";
+import { isObject } from "../internal/objects.ts";
+import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
+import { quote } from "../internal/text.ts";
+import type { ResponseEnvelope } from "./envelope.ts";
+import { CallError, type CallErrorOptions } from "./error.ts";
+import type { CallErrorJSON } from "./error-json.ts";
+
+// How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
+
+/** Media type of a response with the whole envelope. */
+export const envelopeType = "application/vnd.alkdev.envelope+json";
+
+/** Media type of the response to a failed call (RFC 9457). */
+export const problemType = "application/problem+json";
+
+/** Media type of the values of a subscription. */
+export const eventStreamType = "text/event-stream";
+
+/** The last event of a stream. A client that reconnects with its id has received everything. */
+export const lastEvent = { id: "end", text: "event: end\nid: end\n\n" } as const;
+
+/** The levels of JSON that an envelope or a problem adds to the data or details. */
+export const envelopeLevels = 2;
+
+/**
+ * Returns the path of an operation in URLs, `/namespace/name`. A name keeps its slashes; other characters are
+ * percent-encoded. Returns `undefined` for what URLs cannot contain: a segment `.` or `..`, or a lone surrogate.
+ */
+export function formatOperationPath(namespace: string, name: string): string | undefined {
+  const segments = [namespace, ...name.split("/")];
+  if (segments.some((segment) => segment === "." || segment === "..")) return undefined;
+  try {
+    return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Maximum depth of a result. A deeper one probably contains itself. */
+const maxResultDepth = 1_000;
+
+/**
+ * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
+ * with the path of a value that JSON cannot carry.
+ * @param label - names the value in the message
+ */
+export function toJSONText(
+  value: unknown,
+  label = "result",
+  maxDepth = maxResultDepth,
+  options: CallErrorOptions = {},
+): string | undefined {
+  try {
+    return stringifyStrictly(value, maxDepth);
+  } catch (error) {
+    if (!(error instanceof NotJSON)) throw error;
+    const { path, reason, cause } = error;
+    const value = path === "" ? "" : ` has a value at ${quote(path)} that`;
+    const message = `The ${label}${value} cannot be sent: ${reason}.`;
+    const given = cause === undefined ? options : { ...options, cause };
+    throw new CallError("EXECUTION_ERROR", message, { path, reason }, given);
+  }
+}
+
+/** Returns the error that problem details describe; `undefined` if they have no code and another program sent them. */
+export function readProblem(problem: unknown): CallError | undefined {
+  if (!isObject(problem) || typeof problem["code"] !== "string") return undefined;
+  const { detail: message, ...rest } = problem;
+  return CallError.fromJSON({ ...rest, message } as unknown as CallErrorJSON);
+}
+
+/** Restores the bytes of a received envelope. Returns `undefined` if its encoding is unknown. Check that it is an envelope. */
+export function readEnvelope(json: unknown): ResponseEnvelope | undefined {
+  if (!isObject(json)) return json as never;
+  const { data, meta, encoding } = json;
+  if (encoding === undefined) return { data, meta } as ResponseEnvelope;
+  const bytes = encoding === "base64" && typeof data === "string" ? fromBase64(data) : undefined;
+  return bytes && ({ data: bytes, meta } as ResponseEnvelope);
+}
+
+/** Returns the delay in ms that an error requests: `details.retryAfter` in ms, or an HTTP `Retry-After` in seconds or as a date. */
+export function requestedDelay({ details }: CallError): number {
+  const { retryAfter, headers } = (details ?? {}) as { retryAfter?: unknown; headers?: Record<string, unknown> };
+  if (typeof retryAfter === "number" && retryAfter > 0) return retryAfter;
+  const header = headers?.["retry-after"];
+  const value = typeof header === "string" ? header.trim() : "";
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
+}

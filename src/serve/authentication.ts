@@ -1,0 +1,196 @@
+import { logger } from "../internal/log.ts";
+import { redact } from "../internal/secrets.ts";
+import { startTimer, type Timer } from "../internal/timers.ts";
+import { waitFor } from "../internal/wait.ts";
+import {
+  CallError,
+  expiryOf,
+  type Identity,
+  isCallError,
+  mapError,
+  toIdentity,
+  unavailable,
+} from "../operation/index.ts";
+import {
+  type Authenticator,
+  type AuthenticatorDescription,
+  bearerDescription,
+  type Credentials,
+} from "./authenticator.ts";
+import { denied } from "./refusals.ts";
+
+const log = logger("serve");
+
+/** Maximum duration of `authenticate`, in ms. */
+const authenticateTimeoutMs = 10_000;
+/** Time in ms after which credentials are checked again that could not be checked. */
+const recheckDelayMs = 5_000;
+
+/** A request that may continue, and its sender. */
+export interface Caller {
+  readonly kind: "caller";
+  /** A frozen snapshot; `undefined` for an anonymous caller. */
+  readonly identity: Identity | undefined;
+  /** When the credentials expire, in ms since the epoch; `Infinity` if they do not. */
+  readonly expiresAt: number;
+  /** The credentials, with which open streams are authenticated again. */
+  readonly credentials: Credentials;
+  /** Number of changes of the authenticator before the caller was authenticated. */
+  readonly changes: number;
+  /** Headers that the response must have; `undefined` without CORS. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+/** Why credentials are no longer accepted. */
+export type CredentialEnd = "expired" | "revoked";
+
+/** An open stream, session or connection of a caller. */
+interface Watch {
+  /** The caller as it was authenticated last. */
+  caller: Caller;
+  readonly end: (reason: CredentialEnd) => void;
+  timer: Timer | undefined;
+}
+
+/** For a caller who is not watched. Shared, because there may be many idle streams. */
+const ignore = () => {};
+
+/** Identifies callers, and ends what they have open when their credentials expire or are no longer accepted. */
+export class Authentication {
+  readonly description: AuthenticatorDescription;
+  readonly #authenticator: Authenticator;
+  readonly #watches = new Set<Watch>();
+  /** Number of changes that the authenticator has reported. */
+  #changes = 0;
+  /** Absent if the authenticator does not report changes. */
+  readonly #stopListening: (() => void) | undefined;
+  /** Runs while credentials of open streams could not be checked. */
+  #recheckTimer: Timer | undefined = undefined;
+
+  constructor(authenticator: Authenticator) {
+    this.description = authenticator.describe?.() ?? bearerDescription;
+    this.#authenticator = authenticator;
+    this.#stopListening = authenticator.onChange?.(() => {
+      this.#changes += 1;
+      this.#recheckAll();
+    });
+  }
+
+  /** Identifies a caller, or returns why it is refused. Never throws and never rejects. */
+  identify(credentials: Credentials): Caller | CallError | Promise<Caller | CallError> {
+    const changes = this.#changes;
+    try {
+      const result: unknown = this.#authenticator.authenticate(credentials);
+      if (!isThenable(result)) return this.#toCaller(result, credentials, changes);
+      return waitFor(Promise.resolve(result), { timeout: authenticateTimeoutMs }, checkTimedOut).then(
+        (identity) => this.#toCaller(identity, credentials, changes),
+        (error) => toRefusal(error, credentials),
+      );
+    } catch (error) {
+      return toRefusal(error, credentials);
+    }
+  }
+
+  /** Calls `end` once, unless the returned function is called before. */
+  watch(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
+    const isTimed = caller.expiresAt !== Number.POSITIVE_INFINITY;
+    if (caller.identity === undefined || !(isTimed || this.#stopListening)) return ignore;
+    const watch: Watch = { caller, end, timer: undefined };
+    this.#watches.add(watch);
+    this.#update(watch, caller);
+    // The credentials may have been removed while the request was on its way to here.
+    if (caller.changes !== this.#changes) void this.#recheck(watch);
+    return () => this.#remove(watch);
+  }
+
+  /** Stops watching, without ending anything. */
+  close(): void {
+    this.#stopListening?.();
+    this.#recheckTimer?.stop();
+    for (const watch of this.#watches) this.#remove(watch);
+  }
+
+  /** Converts the result of `authenticate`. */
+  #toCaller(result: unknown, credentials: Credentials, changes: number): Caller | CallError {
+    const expiresAt = expiryOf(result);
+    const identity = toIdentity(result);
+    const isExpired = expiresAt <= Date.now();
+    if (identity === undefined ? result === undefined && !this.#hasCredentials(credentials) : !isExpired) {
+      return { kind: "caller", identity, expiresAt, credentials, changes, headers: undefined };
+    }
+    if (result === undefined) return denied("The server does not accept these credentials. Check the token or key.");
+    if (isExpired) return denied("The credentials have expired. Authenticate again.");
+    log.error(
+      "authenticate returned a value that is not an identity. Return an object with id and scopes, or undefined.",
+    );
+    return denied("The credentials were refused.");
+  }
+
+  /** Returns whether a request contains credentials, also of a scheme that the authenticator does not know. */
+  #hasCredentials({ headers, token }: Credentials): boolean {
+    if (token !== undefined || headers.has("authorization")) return true;
+    return this.description.headers.some((name) => headers.has(name));
+  }
+
+  /** Checks the open streams that were not checked since the last change. */
+  #recheckAll(): void {
+    for (const watch of this.#watches) if (watch.caller.changes !== this.#changes) void this.#recheck(watch);
+  }
+
+  /** Authenticates the caller of an open stream again. */
+  async #recheck(watch: Watch): Promise<void> {
+    const known = await this.identify(watch.caller.credentials);
+    if (!this.#watches.has(watch)) return;
+    if (known instanceof CallError && known.code === "UNAVAILABLE") return this.#recheckLater();
+    const isSame =
+      !(known instanceof CallError) && JSON.stringify(known.identity) === JSON.stringify(watch.caller.identity);
+    if (!isSame) this.#finish(watch, "revoked");
+    else if (known.changes >= watch.caller.changes) this.#update(watch, known);
+  }
+
+  #recheckLater(): void {
+    const recheck = () => {
+      this.#recheckTimer = undefined;
+      this.#recheckAll();
+    };
+    this.#recheckTimer ??= startTimer(recheck, recheckDelayMs, { keepsAlive: false });
+  }
+
+  /** Sets the caller of a stream, which ends when its credentials expire. */
+  #update(watch: Watch, caller: Caller): void {
+    watch.caller = caller;
+    watch.timer?.stop();
+    const delay = Math.max(caller.expiresAt - Date.now(), 0);
+    watch.timer = startTimer(() => this.#finish(watch, "expired"), delay, { keepsAlive: false });
+  }
+
+  #finish(watch: Watch, reason: CredentialEnd): void {
+    if (this.#remove(watch)) watch.end(reason);
+  }
+
+  #remove(watch: Watch): boolean {
+    watch.timer?.stop();
+    return this.#watches.delete(watch);
+  }
+}
+
+/** Returns the error for the caller. The message of an error that is not a `CallError` stays on this machine. */
+function toRefusal(error: unknown, { token }: Credentials): CallError {
+  if (isCallError(error)) {
+    const { code, message, retryable } = error;
+    if (code !== "UNAVAILABLE") return denied(message);
+    return new CallError(code, message, undefined, { retryable, mayHaveRun: false });
+  }
+  const reason = redact(mapError(error).message, token === undefined ? [] : [token]);
+  log.warn("authenticate refused a caller: {reason}", { reason });
+  return denied("The credentials were refused.");
+}
+
+function checkTimedOut(): CallError {
+  const message = `The credentials could not be checked within ${authenticateTimeoutMs} ms. Try again later.`;
+  return unavailable(message, { mayHaveRun: false });
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}

@@ -1,0 +1,76 @@
+/** A query in plain English over GitHub's document, and the names of the operations that answer it. */
+export type Query = readonly [query: string, ...wanted: string[]];
+
+/** Written before the first ranking. */
+export const firstQueries: readonly Query[] = [
+  ["create an issue", "issues/create"],
+  ["merge a pull request", "pulls/merge"],
+  ["which files changed in a pull request", "pulls/list-files"],
+  ["who starred a repository", "activity/list-stargazers-for-repo"],
+  ["add labels to an issue", "issues/add-labels"],
+  ["rerun the failed jobs of a workflow", "actions/re-run-workflow-failed-jobs"],
+  ["read a file from a repo", "repos/get-content"],
+  ["invite someone to my organization", "orgs/create-invitation"],
+  ["search for code", "search/code"],
+  ["unread notifications", "activity/list-notifications-for-authenticated-user"],
+];
+
+/** The ranking may be adjusted to these queries. */
+export const knownQueries: readonly Query[] = [
+  ["star a repository", "activity/star-repo-for-authenticated-user"],
+  ["who am I", "users/get-authenticated"],
+  ["list my notifications", "activity/list-notifications-for-authenticated-user"],
+  ["rename a branch", "repos/rename-branch"],
+  ["show the commits of a pull request", "pulls/list-commits"],
+  ["lock a conversation", "issues/lock"],
+  ["change the description of a repository", "repos/update"],
+  ["archive a repository", "repos/update"],
+  ["who are the collaborators", "repos/list-collaborators"],
+  ["remove a collaborator", "repos/remove-collaborator"],
+  ["delete a file", "repos/delete-file"],
+  ["list the members of a team", "teams/list-members-in-org", "teams/list-members-legacy"],
+  ["draft a release", "repos/create-release"],
+  ["send an invitation to a collaborator", "repos/add-collaborator"],
+  ["disable a workflow", "actions/disable-workflow"],
+  ["how many people cloned my repository", "repos/get-clones"],
+  ["search for repositories", "search/repos"],
+  ["set a milestone on an issue", "issues/update"],
+  ["post a comment on a commit", "repos/create-commit-comment"],
+  ["make a repository private", "repos/update"],
+];
+
+/** The ranking is never adjusted to these queries, so that they measure how well it works for others. */
+export const heldOutQueries: readonly Query[] = [
+  ["close an issue", "issues/update"],
+  ["delete a branch", "git/delete-ref"],
+  ["add a label to an issue", "issues/add-labels"],
+  ["create a pull request", "pulls/create"],
+  ["unfollow someone", "users/unfollow"],
+  [
+    "list open issues",
+    "issues/list-for-repo",
+    "issues/list",
+    "issues/list-for-authenticated-user",
+    "search/issues-and-pull-requests",
+  ],
+  [
+    "edit a comment",
+    "issues/update-comment",
+    "gists/update-comment",
+    "pulls/update-review-comment",
+    "repos/update-commit-comment",
+  ],
+  ["reopen an issue", "issues/update"],
+  ["upload an SSH key", "users/create-public-ssh-key-for-authenticated-user"],
+  ["list the tags of a repository", "repos/list-tags"],
+  ["update a file", "repos/create-or-update-file-contents"],
+  ["list open pull requests", "pulls/list"],
+  ["download an artifact", "actions/download-artifact"],
+  ["list workflow runs that failed", "actions/list-workflow-runs-for-repo", "actions/list-workflow-runs"],
+  ["transfer a repository to another owner", "repos/transfer"],
+  ["most popular pages of a repository", "repos/get-top-paths"],
+  ["block a user", "users/block", "orgs/block-user"],
+  ["create a milestone", "issues/create-milestone"],
+  ["who contributed to a project", "repos/list-contributors"],
+  ["create a new repository", "repos/create-for-authenticated-user", "repos/create-in-org"],
+];
