@@ -196,6 +196,15 @@ describe("sessions", () => {
     ]);
   });
 
+  test("are not opened by a refused request, and no other session ends because of it", async () => {
+    const server = serve(registry, { sessions: { max: 1 } });
+    const session = await openSession(server);
+    expect((await post(server, initialize, { accept: "application/json" })).status).toBe(406);
+    expect(await statusOf(server, session)).toBe(200);
+    expect((await post(server, initialize, { accept: "application/json" })).status).toBe(406);
+    expect(await statusOf(server, await openSession(server))).toBe(200);
+  });
+
   test("expire when they are idle, unless a stream is open", async () => {
     const server = serve(registry, { sessions: { idleTimeout: 60_000 } });
     await server.fetch(new Request("http://localhost/mcp")); // Loads the SDK, which takes real time.

@@ -87,8 +87,12 @@ export class Sessions {
     for (const each of ids) session.running.add(each);
     session.hasBatches ||= Array.isArray(body);
     const response = await session.transport.handleRequest(request, { parsedBody: body });
-    if (!response.ok) for (const each of ids) this.#finish(session, each);
-    else if (request.method === "GET") {
+    if (!response.ok) {
+      for (const each of ids) this.#finish(session, each);
+      if (id === null) this.#end(session);
+    } else if (id === null) {
+      if (this.#sessions.size > this.#max) this.#end(findExcess([...this.#sessions.values()], ownerOf));
+    } else if (request.method === "GET") {
       session.streams += 1;
       onceAborted(request.signal, () => {
         session.streams -= 1;
@@ -128,7 +132,6 @@ export class Sessions {
     };
     this.#endWhenIdle(session);
     await server.connect(transport);
-    if (this.#sessions.size >= this.#max) this.#end(findExcess([...this.#sessions.values()], ownerOf));
     return session;
   }
 
