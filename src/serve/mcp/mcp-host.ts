@@ -8,7 +8,7 @@ import { toPublicError } from "../outcome.ts";
 import type { CloseOptions, ServeOptions } from "../server.ts";
 import { VisibleOperations } from "../visible.ts";
 import { type MCPListMode, ToolCatalog } from "./catalog.ts";
-import { toErrorResult } from "./result.ts";
+import { toErrorResult, toMeta } from "./result.ts";
 import type { ProtocolEra } from "./tool.ts";
 import { ToolCall } from "./tool-call.ts";
 
@@ -103,7 +103,7 @@ export class MCPHost {
       const result = await call.run(params.name, params.arguments ?? {}).catch((thrown) => {
         const error = toPublicError(mapError(thrown), call).toJSON();
         const isOlder = (server.getNegotiatedProtocolVersion() ?? firstWithInputErrors) < firstWithInputErrors;
-        if (isOlder && error.code === "VALIDATION_ERROR") throw invalidParams(error.message, error);
+        if (isOlder && error.code === "VALIDATION_ERROR") throw invalidParams(error.message, toMeta({ error }));
         return toErrorResult(error);
       });
       if (result === undefined) throw invalidParams(this.catalog.describeUnknown(params.name, call.identity));
