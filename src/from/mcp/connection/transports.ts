@@ -41,6 +41,7 @@ export function createStdioTransport(settings: ConnectionSettings): MCPTransport
 const terminateTimeoutMs = 2_000;
 /** Minimum delay before a stream is reopened, in ms, even if the server requests less with `retry`. */
 const minReconnectionDelayMs = 500;
+/** Maximum delay for a server that does not request one, in ms. */
 const maxReconnectionDelayMs = 30_000;
 
 /** Creates a transport to `url`. `onExpired` is called when the server no longer has the session. */
@@ -92,10 +93,9 @@ export function createHTTPTransport(
   };
 }
 
-/** Reconnects after the delay, varied at random by 20%, so that clients do not reconnect at the same time. */
+/** Reconnects after the delay and up to a fifth more at random, so that clients do not reconnect at the same time. */
 function scheduleReconnection(reconnect: () => void, delay: number): () => void {
-  const bounded = Math.min(Math.max(delay, minReconnectionDelayMs), maxReconnectionDelayMs);
-  const timer = startTimer(reconnect, bounded * (0.8 + Math.random() * 0.4));
+  const timer = startTimer(reconnect, Math.max(delay, minReconnectionDelayMs) * (1 + Math.random() / 5));
   return () => timer.stop();
 }
 
