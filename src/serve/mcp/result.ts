@@ -29,10 +29,11 @@ export type ToolResult = {
 export function toToolResult(envelope: ResponseEnvelope, operation: ServedOperation, era: ProtocolEra): ToolResult {
   const { data, meta } = envelope;
   if (meta.source === "mcp") {
-    // A result of another MCP server keeps its blocks. Without structured content, its data is the blocks themselves.
+    // A result of another MCP server keeps its blocks. Without structured content, its data is the blocks, or their copy.
     const { content, isError } = meta;
-    if (data === content || data === undefined) return { content, ...(isError && { isError }) };
-    const text = toJSONText(data)!;
+    const text = data === content ? undefined : toJSONText(data);
+    const isCopy = meta.structuredContent === undefined && Array.isArray(data) && text === JSON.stringify(content);
+    if (text === undefined || isCopy) return { content, ...(isError && { isError }) };
     if (!isError) return { content, ...toStructured(data, text, operation, era) };
     return { content, isError, _meta: toMeta({ structuredContent: JSON.parse(text) }) }; // Some clients check that of errors too.
   }

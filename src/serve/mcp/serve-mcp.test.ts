@@ -352,39 +352,26 @@ test("a subscription as a tool ends after 20 seconds", async () => {
   await ended.promise;
 });
 
-test("results of other MCP servers keep their blocks", async () => {
-  const { registry } = await foreignTools();
+test.each([
+  ["in this process", (envelope: unknown) => envelope],
+  ["of a peer", (envelope: unknown) => JSON.parse(JSON.stringify(envelope))],
+])("results of other MCP servers %s keep their blocks, and only them", async (_place, transfer) => {
+  const define = (name: string, isError: boolean, content: unknown[]) =>
+    operation({ name, handler: () => transfer({ data: content, meta: { source: "mcp", isError, content } }) });
+  const registry = registryOf(
+    define("picture", false, [{ type: "image", data: "aGk=", mimeType: "image/png" }]),
+    define("fails", true, [{ type: "text", text: "It failed." }]),
+  );
   const client = await connect(serve(registry), "2026-07-28");
-  expect(await client.callTool({ name: "foreign_picture" })).toMatchObject({
+  const resultOf = async (name: string) => {
+    const { _meta, ...result } = await client.callTool({ name });
+    return { ...result, own: _meta?.["dev.alkdev/operations"] };
+  };
+  expect(await resultOf("test_picture")).toEqual({
     content: [{ type: "image", data: "aGk=", mimeType: "image/png" }],
   });
-  expect(await client.callTool({ name: "foreign_fails" })).toMatchObject({
-    content: [{ type: "text", text: "It failed." }],
-    isError: true,
-  });
+  expect(await resultOf("test_fails")).toEqual({ content: [{ type: "text", text: "It failed." }], isError: true });
 });
-
-async function foreignTools() {
-  const blocks = (isError: boolean, content: unknown[]) => () => ({
-    data: content,
-    meta: { source: "mcp", isError, content },
-  });
-  const define = (name: string, handler: () => unknown) =>
-    defineOperation({
-      namespace: "foreign",
-      name,
-      type: "query",
-      inputSchema: Type.Object({}),
-      outputSchema: Type.Unknown(),
-      handler,
-    });
-  return {
-    registry: registryOf(
-      define("picture", blocks(false, [{ type: "image", data: "aGk=", mimeType: "image/png" }])),
-      define("fails", blocks(true, [{ type: "text", text: "It failed." }])),
-    ),
-  };
-}
 
 test("a client of version 1 of the SDK lists and calls tools", async () => {
   const server = serve(registryOf(add, operation({ name: "numbers", outputSchema: Type.Array(Type.Number()) })));
