@@ -99,7 +99,7 @@ export class MCPHost {
     });
 
     server.setRequestHandler("tools/call", async ({ params }, context) => {
-      const call = new ToolCall(this, context, era, this.#identityOf(context));
+      const call = new ToolCall(this, sdk, context, era, this.#identityOf(context));
       const result = await call.run(params.name, params.arguments ?? {}).catch((thrown) => {
         const error = toPublicError(mapError(thrown), call).toJSON();
         const isOlder = (server.getNegotiatedProtocolVersion() ?? firstWithInputErrors) < firstWithInputErrors;

@@ -25,14 +25,21 @@ export type ToolResult = {
 
 /**
  * Converts the envelope of a call into a result. Throws `EXECUTION_ERROR` for data that JSON cannot carry, with its path.
+ * @param isBlock - whether the SDK can send a block
  */
-export function toToolResult(envelope: ResponseEnvelope, operation: ServedOperation, era: ProtocolEra): ToolResult {
+export function toToolResult(
+  envelope: ResponseEnvelope,
+  operation: ServedOperation,
+  era: ProtocolEra,
+  isBlock: (value: unknown) => boolean,
+): ToolResult {
   const { data, meta } = envelope;
   if (meta.source === "mcp") {
     // A result of another MCP server keeps its blocks. Without structured content, its data is the blocks, or their copy.
-    const { content, isError } = meta;
-    const text = data === content ? undefined : toJSONText(data);
-    const isCopy = meta.structuredContent === undefined && Array.isArray(data) && text === JSON.stringify(content);
+    const { isError } = meta;
+    const content = meta.content.map((block) => toSendable(block, isBlock));
+    const text = data === meta.content ? undefined : toJSONText(data);
+    const isCopy = meta.structuredContent === undefined && Array.isArray(data) && text === JSON.stringify(meta.content);
     if (text === undefined || isCopy) return { content, ...(isError && { isError }) };
     if (!isError) return { content, ...toStructured(data, text, operation, era) };
     return { content, isError, _meta: toMeta({ structuredContent: JSON.parse(text) }) }; // Some clients check that of errors too.
@@ -88,9 +95,17 @@ export function toMeta(meta: MCPResultMeta): JSONObject {
   return { [mcpMetaKey]: meta };
 }
 
+/** The SDK refuses a whole result for one malformed block, such as an image that is not base64. */
+function toSendable(block: MCPContentBlock, isBlock: (value: unknown) => boolean): MCPContentBlock {
+  if (isBlock(block)) return block;
+  const { annotations: _, ...plain } = { annotations: undefined, ...block };
+  return isBlock(plain) ? (plain as MCPContentBlock) : { type: "text", text: JSON.stringify(block) };
+}
+
 function toStructured(data: unknown, text: string, operation: ServedOperation, era: ProtocolEra): Partial<ToolResult> {
-  // Class instances become what JSON makes of them, because the SDK refuses them.
-  const isJSON = typeof data !== "object" || (isDataObject(data) && !Array.isArray(data));
+  // Other objects become what JSON makes of them, because the SDK refuses class instances and symbols.
+  const isPlain = isDataObject(data) && !Array.isArray(data) && Object.getOwnPropertySymbols(data).length === 0;
+  const isJSON = typeof data !== "object" || isPlain;
   const value: unknown = isJSON ? data : JSON.parse(text);
   const isWrapped = era === "legacy" && (isOutputWrapped(operation, era) || !isObject(value));
   if (isWrapped) return { structuredContent: { result: value }, _meta: toMeta({ isWrapped }) };

@@ -129,6 +129,23 @@ describe.each(generations)("a client of %s", (generation) => {
     expect(isFound).toBeUndefined(); // This tool has no output schema.
   });
 
+  test("receives malformed blocks of other MCP servers, as text if they cannot be sent", async () => {
+    const image = { type: "image", data: "data:image/png;base64,aGk=", mimeType: "image/png" };
+    const content = [{ type: "text", text: "fine", annotations: { priority: 5 } }, image, { type: "video" }, null];
+    const handler = () => ({ data: content, meta: { source: "mcp", isError: false, content } });
+    const client = await connect(serve(registryOf(operation({ name: "blocks", handler }))), generation);
+    expect((await client.callTool({ name: "test_blocks" })).content).toEqual([
+      { type: "text", text: "fine" },
+      ...[image, { type: "video" }, null].map((block) => ({ type: "text", text: JSON.stringify(block) })),
+    ]);
+  });
+
+  test("receives an object without its symbols", async () => {
+    const handler = () => ({ sum: 1, [Symbol("id")]: 2 });
+    const client = await connect(serve(registryOf(operation({ handler }))), generation);
+    expect((await client.callTool({ name: "test_echo" })).structuredContent).toEqual({ sum: 1 });
+  });
+
   test("receives nothing for the empty response of an HTTP API that declares it", async () => {
     const registry = registryOf(
       operation({

@@ -6,7 +6,7 @@ import { aborted, type Identity, type Progress, type ResponseEnvelope, toJSONTex
 import { onceAborted, type ServedCall } from "../calls.ts";
 import type { FailedCall } from "../outcome.ts";
 import type { ServedOperation } from "../visible.ts";
-import type { MCPHost } from "./mcp-host.ts";
+import type { MCPHost, ServerSDK } from "./mcp-host.ts";
 import { type ToolResult, toDataResult, toMatchingResult, toToolResult } from "./result.ts";
 import { useSearchTool } from "./search-tools.ts";
 import { type ProtocolEra, toInput } from "./tool.ts";
@@ -27,6 +27,7 @@ export class ToolCall implements Omit<ServedCall, "onResult" | "onError">, Faile
   input: unknown = undefined;
   handler: FailedCall["handler"];
   readonly #host: MCPHost;
+  readonly #sdk: ServerSDK;
   readonly #context: ServerContext;
   readonly #era: ProtocolEra;
   /** Whether the data matches the output schema. Otherwise it may still match as JSON. */
@@ -35,8 +36,9 @@ export class ToolCall implements Omit<ServedCall, "onResult" | "onError">, Faile
   /** Called when the call has ended. */
   readonly #ending: Array<() => void> = [];
 
-  constructor(host: MCPHost, context: ServerContext, era: ProtocolEra, identity: Identity | undefined) {
+  constructor(host: MCPHost, sdk: ServerSDK, context: ServerContext, era: ProtocolEra, identity: Identity | undefined) {
     this.#host = host;
+    this.#sdk = sdk;
     this.#context = context;
     this.#era = era;
     this.identity = identity;
@@ -88,7 +90,7 @@ export class ToolCall implements Omit<ServedCall, "onResult" | "onError">, Faile
       if (operation.isSubscription) return toDataResult(await this.#collect());
       const envelope = await this.#execute();
       this.#isExact = envelope.meta.drift === undefined;
-      return toToolResult(envelope, operation, this.#era);
+      return toToolResult(envelope, operation, this.#era, this.#sdk.isSpecType.ContentBlock);
     } finally {
       for (const end of this.#ending) end();
     }
