@@ -82,7 +82,7 @@ const { sample } = fc.letrec<{ sample: Sample; object: Sample }>((tie) => ({
     fc.constant({ schema: Type.Null(), value: null }),
     fc.constantFrom("word", null).map((value) => ({ schema: { type: "string", nullable: true }, value })),
     fc.constantFrom("open", "done").map((value) => ({ schema: { enum: ["open", "done"] }, value })),
-    json.map((value) => ({ schema: Type.Unknown(), value })),
+    fc.tuple(fc.constantFrom(Type.Unknown(), true as never), json).map(([schema, value]) => ({ schema, value })),
     named,
     fc.array(fc.string({ unit: "grapheme" })).map((value) => ({ schema: Type.Array(Type.String()), value })),
     tie("sample").map(({ schema, value }) => ({ schema: { type: "array", items: schema }, value: [value, value] })),

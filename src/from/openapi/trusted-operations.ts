@@ -105,7 +105,8 @@ function readSpec(described: unknown, config: HTTPServiceConfig, components: JSO
   assertValidSpec(spec);
   const { inputSchema, outputSchema, errorSchemas = [] } = spec;
   for (const schema of [inputSchema, outputSchema, ...errorSchemas.map((error) => error.schema)]) {
-    if (!isObject(getOwn(components, componentOf(schema)))) {
+    const component = getOwn(components, componentOf(schema));
+    if (!isObject(component) && typeof component !== "boolean") {
       throw badConfig("Its schemas are not components of the document.");
     }
   }
