@@ -97,7 +97,7 @@ export class IncomingInfo implements FetchInfo {
   }
 
   onClose(listener: () => void): void {
-    if (this.outgoing.closed) listener();
+    if (this.outgoing.destroyed) listener();
     else this.outgoing.on("close", listener);
   }
 }
@@ -107,10 +107,27 @@ export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
   return getRequestListener(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
+      if (outgoing.socket === null) closeWithConnection(incoming.socket, outgoing);
       return refuseMalformed(incoming, outgoing) ?? fetch(request, incoming, outgoing);
     },
     { overrideGlobalObjects: false, errorHandler: toErrorResponse },
   );
+}
+
+/** Responses that wait for earlier ones of their connection. */
+const waiting = new WeakMap<Socket, Set<ServerResponse>>();
+
+/** Closes a response with its connection, whose end Node reports only to the response that it is sending. */
+function closeWithConnection(socket: Socket, outgoing: ServerResponse): void {
+  const responses = waiting.get(socket) ?? new Set();
+  if (!waiting.has(socket)) {
+    waiting.set(socket, responses);
+    socket.once("close", () => {
+      for (const response of responses) response.destroy().emit("close");
+    });
+  }
+  responses.add(outgoing);
+  outgoing.once("close", () => responses.delete(outgoing));
 }
 
 /** Connections with a malformed request. What follows it may be a part of its body. */

@@ -148,6 +148,17 @@ test("a client that vanishes during a stream ends its handler", async () => {
   await until(() => log.ends === 1);
 });
 
+test("a client that vanishes ends everything that it requested on the connection, also behind a call", async () => {
+  const { listener, log } = await start();
+  const wait = `POST /note/wait HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+  const { socket } = sendRaw(listener.port, get("/note/wait") + get("/note/wait") + wait + get("/note/all"));
+  await until(() => log.starts === 4);
+
+  socket.resetAndDestroy();
+
+  await until(() => log.aborts === 4 && log.ends === 1);
+});
+
 test("a client that does not read a stream pauses its handler, and others are served", async () => {
   const { listener, log } = await start({ closeTimeout: 0 });
   const { socket } = sendRaw(listener.port, get("/note/all"));
