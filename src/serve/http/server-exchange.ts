@@ -1,7 +1,7 @@
 import type { Bytes } from "../../internal/base64.ts";
 import type { JSONObject } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
-import { decodePercent } from "../../internal/urls.ts";
+import { decodePercent, withoutTrailingSlashes } from "../../internal/urls.ts";
 import {
   accessDenied,
   type CallError,
@@ -278,7 +278,7 @@ export class ServerExchange implements ServedCall {
     const id = (decodePercent(path.replaceAll(/%2f/gi, "%252F")) ?? path).slice(1).replace("/", ".");
     if (id !== "") return this.host.visible.notFound(id, this.identity);
     // The page that a person opens first, to see whether the server works.
-    const document = `${this.info?.basePath ?? ""}${documentPath}`;
+    const document = withoutTrailingSlashes(this.info?.basePath ?? "") + documentPath;
     const message = `The root is not an operation. GET ${document} describes the operations that you may call.`;
     return notStarted("OPERATION_NOT_FOUND", message);
   }
@@ -286,8 +286,9 @@ export class ServerExchange implements ServedCall {
 
 /** Removes the path at which a server is mounted. Returns `undefined` for a path outside of it. */
 function withoutBase(path: string, basePath: string | undefined): string | undefined {
-  if (basePath === undefined || basePath === "" || basePath === "/") return path;
-  return path.startsWith(basePath) && path[basePath.length] === "/" ? path.slice(basePath.length) : undefined;
+  if (basePath === undefined) return path;
+  const { length } = withoutTrailingSlashes(basePath);
+  return path.startsWith(basePath.slice(0, length)) && path[length] === "/" ? path.slice(length) : undefined;
 }
 
 /** Returns the time after which a client may try again, in seconds. */
