@@ -9,6 +9,7 @@ import {
 } from "../call/index.ts";
 import { type CallError, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
+import { serverClosed } from "./refusals.ts";
 import type { CloseOptions, ServeOptions } from "./server.ts";
 
 /** Number of values that a subscription may be ahead of its client. */
@@ -56,7 +57,8 @@ export class ServerCalls {
   /** Runs a query or mutation. It is aborted when its client disconnects. Never throws. */
   execute(request: ServedCall): void {
     const runner = this.#runner;
-    if (runner.running >= runner.maxRunning) return request.onError(runner.refusal());
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return request.onError(refusal);
     const call = new ClientCall(runner, request);
     call.begin(request.identity, runner.deadlineOf(request));
     if (call.isRunning) request.onClose((reason) => call.abort(reason));
@@ -65,8 +67,9 @@ export class ServerCalls {
   /** Starts a subscription, which requests values while there is credit: {@link maxValuesAhead} at first. Never throws. */
   subscribe(request: ServedRequest, receiver: ValueReceiver): ServedSubscription | undefined {
     const runner = this.#runner;
-    if (runner.running >= runner.maxRunning) {
-      receiver.onError(runner.refusal());
+    const refusal = this.#refusal();
+    if (refusal !== undefined) {
+      receiver.onError(refusal);
       return undefined;
     }
     request.credit = maxValuesAhead;
@@ -80,6 +83,12 @@ export class ServerCalls {
   close(options: CloseOptions = {}): Promise<void> {
     this.#closed ??= drain(async () => {}, this.#runner, options);
     return this.#closed;
+  }
+
+  /** Returns why a further request is refused. One that arrived earlier may have been read or authenticated until now. */
+  #refusal(): CallError | undefined {
+    if (this.isClosed) return serverClosed();
+    return this.#runner.running < this.#runner.maxRunning ? undefined : this.#runner.refusal();
   }
 }
 

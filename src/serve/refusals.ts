@@ -1,4 +1,4 @@
-import { CallError, credentialExpired, credentialRevoked } from "../operation/index.ts";
+import { CallError, credentialExpired, credentialRevoked, unavailable } from "../operation/index.ts";
 import type { CredentialEnd } from "./authentication.ts";
 
 /** A request that is refused with a status of its own. Each server writes it in its own format. */
@@ -26,6 +26,11 @@ export function notStarted(code: string, message: string, details?: unknown): Ca
 /** `ACCESS_DENIED` for a request whose sender is refused. */
 export function denied(message: string): CallError {
   return notStarted("ACCESS_DENIED", message);
+}
+
+/** `UNAVAILABLE` for a request to a server that was closed. */
+export function serverClosed(): CallError {
+  return unavailable("The server is closing and does not accept further requests.", { mayHaveRun: false });
 }
 
 /** The error with which a subscription ends when its credentials end. */

@@ -72,6 +72,36 @@ describe("close()", () => {
     expect(server.close()).toBeInstanceOf(Promise);
   });
 
+  test.each(["query", "subscription"] as const)("refuses a %s that has not started with 503", async (type) => {
+    const handler = vi.fn();
+    const identified = deferred<undefined>();
+    const sent = deferred();
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        await sent.promise;
+        controller.enqueue(new TextEncoder().encode("{}"));
+        controller.close();
+      },
+    });
+    const authenticate = vi.fn(() => identified.promise).mockReturnValueOnce(Promise.resolve(undefined));
+    const { send, server } = serve([operation("a", { type, handler })], { authenticate });
+    const headers = { "content-type": "application/json" };
+    const responses = [
+      send("/task/a", { method: "POST", headers, body, duplex: "half" } as RequestInit),
+      send("/task/a"),
+    ];
+    await server.close();
+    identified.resolve(undefined);
+    sent.resolve();
+    for (const response of responses) {
+      expect(await read(await response)).toMatchObject({
+        status: 503,
+        body: { code: "UNAVAILABLE", retryable: true, mayHaveRun: false },
+      });
+    }
+    expect(handler).not.toHaveBeenCalled();
+  });
+
   test("ends calls that do not finish in time with 503", async () => {
     const { definition, started, aborted } = waiting();
     const { send, server } = serve([definition]);

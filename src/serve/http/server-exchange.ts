@@ -17,14 +17,13 @@ import {
   requestedDelay,
   toData,
   toJSONText,
-  unavailable,
   wrongOperationType,
 } from "../../operation/index.ts";
 import type { Caller } from "../authentication.ts";
 import { onceAborted, type ServedCall } from "../calls.ts";
 import type { Admission } from "../gate.ts";
 import { readBytes, safetyHeaders, statusOf, toPublicError } from "../outcome.ts";
-import { HTTPError, notStarted, urlTooLong, wrongMethod } from "../refusals.ts";
+import { HTTPError, notStarted, serverClosed, urlTooLong, wrongMethod } from "../refusals.ts";
 import { parseJSONBody, readJSONBytes } from "../request-body.ts";
 import type { FetchInfo } from "../server.ts";
 import { EventStream } from "./event-stream.ts";
@@ -295,8 +294,4 @@ function withoutBase(path: string, basePath: string | undefined): string | undef
 function retryAfter(error: CallError): string {
   const seconds = Math.ceil(requestedDelay(error) / 1_000);
   return seconds > 0 && Number.isSafeInteger(seconds) ? String(seconds) : "1";
-}
-
-function serverClosed(): CallError {
-  return unavailable("The server is closing and does not accept further requests.", { mayHaveRun: false });
 }
