@@ -225,6 +225,23 @@ export function describeServer(name: string, create: CreateServer): void {
       expect(runs).toEqual([]);
     });
 
+    test("runs nothing for a client that vanishes before it is identified", async () => {
+      const { operations, runs } = createOperations();
+      const checked = deferred();
+      const harness = create(createRegistry({ operations }), async (credentials) => {
+        await checked.promise;
+        return authenticate(credentials);
+      });
+      open.push(harness.server);
+      const client = new AbortController();
+      const headers = { authorization: "Bearer token-of-eve", "content-type": "application/json" };
+      const response = harness.server.fetch(harness.toRequest("task.echo", "{}", { headers, signal: client.signal }));
+      client.abort();
+      checked.resolve();
+      expect(await response).toBeInstanceOf(Response);
+      expect(runs).toEqual([]);
+    });
+
     test("aborts the call of a client that disconnects, and still responds", async () => {
       const { send, started, aborted } = setUp();
       const client = new AbortController();

@@ -43,6 +43,10 @@ function parseMetadata(text: string): JSONObject {
 
 /** The client has disconnected in the middle of the body. */
 export function bodyLost(cause: unknown): CallError {
-  const message = "The client disconnected before it had sent the whole body.";
+  return clientLeft("The client disconnected before it had sent the whole body.", cause);
+}
+
+/** The client has disconnected before the operation was called. */
+export function clientLeft(message: string, cause?: unknown): CallError {
   return new CallError("ABORTED", message, undefined, { cause, mayHaveRun: false });
 }

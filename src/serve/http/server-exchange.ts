@@ -29,7 +29,7 @@ import type { FetchInfo } from "../server.ts";
 import { EventStream } from "./event-stream.ts";
 import type { HTTPHost } from "./http-host.ts";
 import type { InputMapping } from "./parameters.ts";
-import { bodyLost, readMetadata, readWait } from "./request.ts";
+import { bodyLost, clientLeft, readMetadata, readWait } from "./request.ts";
 import { callHeaders, formatEnvelope, formatProblem, mediaTypeOf } from "./response.ts";
 import { documentPath, type Route } from "./routes.ts";
 
@@ -82,7 +82,15 @@ export class ServerExchange implements ServedCall {
       if (request.url.length > urlLength) throw urlTooLong(urlLength);
       const admission = host.gate.check(request, info);
       if (!(admission instanceof Promise)) return this.#continue(admission);
-      return admission.then((later) => this.#continue(later)).catch((error) => this.toFailure(error));
+      let hasLeft = false;
+      this.onClose(() => {
+        hasLeft = true;
+      });
+      const proceed = (later: Admission) => {
+        if (hasLeft) throw clientLeft("The client disconnected before it was identified.");
+        return this.#continue(later);
+      };
+      return admission.then(proceed).catch((error) => this.toFailure(error));
     } catch (error) {
       return this.toFailure(error);
     }
