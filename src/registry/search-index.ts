@@ -40,6 +40,8 @@ interface IndexedOperation {
   isRemoved: boolean;
 }
 
+type SimilarStem = [stem: string, likeness: number];
+
 /** The operations in which one stem occurs, and how much it weighs in each. */
 interface Occurrences {
   readonly operations: IndexedOperation[];
@@ -57,6 +59,8 @@ export class SearchIndex {
   #occurrences = new Map<string, Occurrences>();
   /** Stems by their first characters. */
   #stemsByPrefix = new Map<string, string[]>();
+  /** The first stems of names and titles: what operations do. */
+  #actions = new Set<string>();
   #nextOrder = 0;
 
   constructor(entries: Iterable<OperationEntry>) {
@@ -123,42 +127,50 @@ export class SearchIndex {
 
   /** Adds the score of one word of the query to every operation that has it or a similar word. */
   #score(term: QueryTerm, scores: Float64Array, matched: Uint8Array): void {
-    const best = new Float64Array(scores.length);
+    const total = this.#operations.length;
+    const best = new Float64Array(total);
     let frequency = 0;
-    for (const [found, likeness] of this.#similarStems(term)) {
-      const { operations, weights } = this.#occurrences.get(found)!;
-      frequency += operations.length;
-      for (let index = 0; index < operations.length; index++) {
-        const { number } = operations[index]!;
-        const weight = weights[index]! * likeness;
-        if (weight > best[number]!) best[number] = weight;
+    for (const stems of this.#similarStems(term)) {
+      for (const [found] of stems) frequency += this.#occurrences.get(found)!.operations.length;
+      const common = Math.min(frequency, total);
+      const rarity = Math.log(1 + (total - common + 0.5) / (common + 0.5));
+      for (const [found, likeness] of stems) {
+        const { operations, weights } = this.#occurrences.get(found)!;
+        for (let index = 0; index < operations.length; index++) {
+          const { number } = operations[index]!;
+          const weight = weights[index]! * likeness;
+          best[number] = Math.max(best[number]!, (rarity * weight) / (weight + 1.2));
+        }
       }
     }
-    const total = this.#operations.length;
-    const common = Math.min(frequency, total);
-    const rarity = Math.log(1 + (total - common + 0.5) / (common + 0.5));
     for (let number = 0; number < total; number++) {
-      const weight = best[number]!;
-      if (weight === 0) continue;
-      scores[number]! += (rarity * weight) / (weight + 1.2);
+      if (best[number] === 0) continue;
+      scores[number]! += best[number]!;
       matched[number]! += 1;
     }
   }
 
-  /** Yields the stem, the stems that begin with it, its own prefixes, and stems with a similar meaning. */
-  *#similarStems({ stem, synonyms, related }: QueryTerm): Iterable<[stem: string, likeness: number]> {
+  /**
+   * Returns the stem, the stems that begin with it, its own prefixes, and stems with a similar meaning. Stems of one list count
+   * as one word. Operations that are named after an action are rarer than changes, which the action may also mean.
+   */
+  #similarStems({ stem, synonyms, related }: QueryTerm): SimilarStem[][] {
+    const like = (stems: readonly string[], likeness: number) =>
+      stems.filter((found) => this.#occurrences.has(found)).map((found): SimilarStem => [found, likeness]);
+    const same = like(synonyms, synonymLikeness);
     for (const found of this.#stemsByPrefix.get(stem.slice(0, minPrefixLength)) ?? []) {
       const likeness = likenessOf(stem, found);
-      if (likeness > 0) yield [found, likeness];
+      if (likeness > 0) same.push([found, likeness]);
     }
-    for (const found of synonyms) if (this.#occurrences.has(found)) yield [found, synonymLikeness];
-    for (const found of related) if (this.#occurrences.has(found)) yield [found, relatedLikeness];
+    const changes = like(related, relatedLikeness);
+    return this.#actions.has(stem) ? [same, changes] : [[...same, ...changes]];
   }
 
   #add(entry: OperationEntry, order: number): void {
     const operation: IndexedOperation = { entry, number: this.#operations.length, order, isRemoved: false };
     this.#operations.push(operation);
     this.#byId.set(entry.id, operation);
+    for (const stem of actionsOf(entry.spec)) this.#actions.add(stem);
     for (const [stem, weight] of weighStems(entry.spec)) {
       let occurrences = this.#occurrences.get(stem);
       if (occurrences === undefined) {
@@ -184,6 +196,7 @@ export class SearchIndex {
     this.#operations = [];
     this.#occurrences = new Map();
     this.#stemsByPrefix = new Map();
+    this.#actions = new Set();
     for (const { entry, order } of operations) this.#add(entry, order);
   }
 }
@@ -219,6 +232,13 @@ function coverageOf({ name, title = "" }: OperationSpec, terms: readonly QueryTe
   const isQueried = (found: string) =>
     terms.some(({ stem, synonyms }) => likenessOf(stem, found) > 0 || synonyms.includes(found));
   return stems.filter(isQueried).length / Math.max(stems.length, 1); // a name may have no word
+}
+
+/** Returns the first stems of the title and of the last part of the name, such as `lock` of `issues/lock`. */
+function actionsOf({ name, title = "" }: OperationSpec): string[] {
+  return [title, name.slice(name.lastIndexOf("/") + 1)].flatMap((text) =>
+    toStems(text.slice(0, maxFieldLength)).slice(0, 1),
+  );
 }
 
 /** Returns the weight of each stem of a spec, which depends on the weight and the length of its fields. */

@@ -82,6 +82,16 @@ describe("relevance", () => {
     expect(find("issue")).toEqual(["issue.get", "issue.update"]);
   });
 
+  test("an action that an operation is named after stays rare, however many operations are changes", () => {
+    const { find } = searchIn(
+      { namespace: "job", name: "list-for-run", title: "List the jobs of a run", description: "" },
+      { namespace: "run", name: "cancel", title: "Cancel a run", description: "" },
+      ...Array.from({ length: 20 }, (_, index) => ({ namespace: "a", name: `update-${index}`, description: "" })),
+    );
+
+    expect(find("cancel a running job")[0]).toBe("run.cancel");
+  });
+
   test("an operation whose name and title have no other words than the query ranks higher", () => {
     const { find } = searchIn(
       { namespace: "a", name: "create-issue-export", description: "Creates an issue." },

@@ -74,3 +74,27 @@ export const heldOutQueries: readonly Query[] = [
   ["who contributed to a project", "repos/list-contributors"],
   ["create a new repository", "repos/create-for-authenticated-user", "repos/create-in-org"],
 ];
+
+/** Written by a tester who had not seen the other queries or the ranking. */
+export const testerQueries: readonly Query[] = [
+  ["invite a teammate to an organization", "orgs/create-invitation"],
+  ["download the logs of a workflow run", "actions/download-workflow-run-logs"],
+  ["turn on branch protection", "repos/update-branch-protection"],
+  ["who starred this repository", "activity/list-stargazers-for-repo"],
+  ["assign a person to an issue", "issues/add-assignees"],
+  ["publish a new release", "repos/create-release"],
+  ["approve a pull request", "pulls/create-review", "pulls/submit-review"],
+  ["cancel a running job", "actions/cancel-workflow-run"],
+  ["get the contents of a file", "repos/get-content"],
+  ["comment on an issue", "issues/create-comment"],
+  ["compare two commits", "repos/compare-commits", "repos/compare-commits-with-basehead"],
+  ["fork a repository", "repos/create-fork"],
+  ["watch a repository", "activity/set-repo-subscription"],
+  ["accept an invitation to a repository", "repos/accept-invitation-for-authenticated-user"],
+  ["remove a member from a team", "teams/remove-membership-for-user-in-org", "teams/remove-member-legacy"],
+  ["show my gists", "gists/list"],
+  ["start a workflow", "actions/create-workflow-dispatch"],
+  ["dismiss a review", "pulls/dismiss-review"],
+  ["check my rate limit", "rate-limit/get"],
+  ["unlock an issue", "issues/unlock"],
+];
