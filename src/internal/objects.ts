@@ -1,9 +1,17 @@
+import { describeValue } from "./text.ts";
+
 /** A JSON object. Read properties of foreign objects with {@link getOwn}. */
 export type JSONObject = Record<string, unknown>;
 
 /** Returns whether a value is an object: neither `null`, nor an array, nor a primitive. Instances of classes are objects. */
 export function isObject(value: unknown): value is JSONObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Throws a `TypeError` unless the argument of a function is an object. `example` is a correct call of the function. */
+export function assertObject(name: string, value: unknown, example: string): void {
+  if (isObject(value)) return;
+  throw new TypeError(`${name}() takes an object, not ${describeValue(value)}. Example: ${example}.`);
 }
 
 /** Returns whether a value is an object without a class, such as a literal. Works across realms. */

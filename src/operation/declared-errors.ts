@@ -94,10 +94,11 @@ export function toErrorSchemas(
   errors: ErrorDeclarations,
 ): ErrorDefinition[] {
   const problems = isObject(errors)
-    ? Object.entries(errors).flatMap(([code, declaration]) =>
-        isDeclaration(declaration) ? [] : { path: extendPointer("/errors", code), message: declarationMessage },
-      )
+    ? Object.entries(errors).flatMap(([code, declaration]) => findDeclarationProblems(code, declaration))
     : [{ path: "/errors", message: "must be an object with a schema for every code" }];
+  if (!Array.isArray(listed) || !listed.every(isObject)) {
+    problems.push({ path: "/errorSchemas", message: "must be a list of { code, schema }" });
+  }
   if (problems.length > 0) throw validationError(`operation ${quote(id)}`, problems);
   const others = listed.filter(({ code }) => !Object.hasOwn(errors, code));
   return [...others, ...Object.entries(errors).map(([code, declaration]) => toErrorDefinition(code, declaration))];
@@ -106,12 +107,18 @@ export function toErrorSchemas(
 const declarationMessage =
   "must be a schema or { schema, description, httpStatus }; use Type.Unknown() when the details can be anything";
 
-/** Returns whether a value is a schema, or an {@link ErrorDeclaration}, whose schema may be a function as in ArkType. */
-function isDeclaration(value: unknown): boolean {
-  if (isLibrarySchema(value)) return true;
-  if (!isObject(value)) return false;
-  if ("schema" in value) return isLibrarySchema(value["schema"]) || isObject(value["schema"]);
-  return !("httpStatus" in value);
+/** Checks a schema, or an {@link ErrorDeclaration}, whose schema may be a function as in ArkType. */
+function findDeclarationProblems(code: string, value: unknown): Array<{ path: string; message: string }> {
+  const path = extendPointer("/errors", code);
+  if (isLibrarySchema(value)) return [];
+  const { schema = undefined, httpStatus: status = undefined } = isObject(value) ? value : {};
+  const hasSchema = isLibrarySchema(schema) || isObject(schema);
+  const isSchema = isObject(value) && !("schema" in value) && status === undefined;
+  if (!hasSchema && !isSchema) return [{ path, message: declarationMessage }];
+  // Servers send 401 and 407 only for their own authentication.
+  const isStatus = Number.isInteger(status) && Number(status) >= 400 && Number(status) < 600;
+  if (status === undefined || (isStatus && status !== 401 && status !== 407)) return [];
+  return [{ path: `${path}/httpStatus`, message: "must be a status from 400 to 599 other than 401 and 407" }];
 }
 
 /** Returns whether a value is a TypeBox type or a Standard Schema. */

@@ -72,3 +72,11 @@ describe("defineNamespace", () => {
     });
   });
 });
+
+test.each([undefined, null, "task", []])("%j is not a definition", (definition) => {
+  const message =
+    /^defineOperation\(\) takes an object, not .+\. Example: defineOperation\(\{ namespace: "task", .+ handler \}\)\.$/;
+
+  expect(() => defineOperation(definition as never)).toThrow(message);
+  expect(() => defineNamespace("task")(definition as never)).toThrow(message);
+});

@@ -1,3 +1,4 @@
+import { assertObject } from "../internal/objects.ts";
 import { type DeclaredErrors, type DetailsOf, type ErrorDeclarations, toErrorSchemas } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
@@ -107,6 +108,9 @@ export interface OperationInit<
   http?: HTTPRoute;
 }
 
+const example =
+  'defineOperation({ namespace: "task", name: "create", type: "mutation", inputSchema, outputSchema, handler })';
+
 /**
  * Declares an operation and returns its definition, with a default for every omitted field. The handler's input
  * and output are inferred from the schemas; for a subscription the handler is an async generator.
@@ -135,6 +139,7 @@ export function defineOperation<
 >(
   definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth>,
 ): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth> {
+  assertObject("defineOperation", definition, example);
   const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] }, errors } = definition;
   const { http, ...rest } = definition;
   const complete = { ...rest, version, description, accessControl };
@@ -169,6 +174,7 @@ export function defineNamespace<const Namespace extends string>(
   defaults: OperationDefaults = {},
 ): DefineInNamespace<Namespace> {
   return (definition) => {
+    assertObject("defineOperation", definition, example);
     // Skip fields that are `undefined`: they must not replace an access rule of the namespace.
     const own = Object.entries(definition).filter(([, value]) => value !== undefined);
     return defineOperation({ ...defaults, ...Object.fromEntries(own), namespace } as never);

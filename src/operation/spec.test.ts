@@ -4,7 +4,7 @@ import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
 import { isCallError } from "./error.ts";
 import { OperationSpecSchema } from "./schemas.ts";
-import { assertValidSpec } from "./spec.ts";
+import { assertValidSpec, toAccessControl } from "./spec.ts";
 
 const spec = (overrides: Record<string, unknown> = {}): Record<string, unknown> => ({
   namespace: "task",
@@ -112,6 +112,15 @@ test.each<[string, Record<string, unknown>]>([
 
   expect(problems.map((problem) => problem.split(" ")[0])).toEqual([path]);
   expect(Value.Check(OperationSpecSchema, spec(overrides))).toBe(false);
+});
+
+test("an access rule with a misspelt field is reported, because it would allow more callers than intended", () => {
+  const accessControl = { requiredScopes: [], requiredScopeAny: ["admin"] };
+
+  expect(problemsOf(spec({ accessControl }))).toEqual([
+    "/accessControl/requiredScopeAny is not part of an access rule; use requiredScopes, requiredScopesAny, resourceType, resourceAction, resourceId, customAuth",
+  ]);
+  expect(() => toAccessControl(accessControl)).toThrow("/accessControl/requiredScopeAny is not part of an access rule");
 });
 
 test.each([

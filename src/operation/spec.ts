@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import { extendPointer } from "../internal/json-pointer.ts";
 import { isObject } from "../internal/objects.ts";
 import {
   array,
@@ -168,6 +169,12 @@ function addRuleProblems(problems: ShapeProblem[], spec: Record<string, unknown>
     problems.push({ path: "/handler", message: "must be a function; omit it to register the handler later" });
   }
   if (!hasGetter(spec, "errorSchemas")) addRepeatedCodes(problems, spec["errorSchemas"]);
+  // A rule with a misspelt field would allow more callers than intended.
+  for (const name in isObject(accessControl) ? accessControl : {}) {
+    if (Object.hasOwn(accessFields, name)) continue;
+    const message = `is not part of an access rule; use ${Object.keys(accessFields).join(", ")}`;
+    problems.push({ path: extendPointer("/accessControl", name), message });
+  }
   const { resourceType, resourceAction, resourceId } = (accessControl ?? {}) as Record<string, unknown>;
   if (resourceType === undefined && resourceAction === undefined && resourceId === undefined) return problems;
   for (const [name, value] of Object.entries({ resourceType, resourceAction })) {

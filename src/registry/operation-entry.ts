@@ -11,7 +11,7 @@ import {
   type SubscriptionHandler,
   toPublicSpec,
 } from "../operation/index.ts";
-import { isStandardSchema, type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
+import { type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegisteredOperation } from "./types.ts";
 
@@ -152,15 +152,17 @@ function isLazy(definition: RegisteredOperation): boolean {
   return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
 }
 
-/** Converts error schemas of other schema libraries, like those of input and output. */
+/** Checks error schemas, and converts those of other schema libraries, like those of input and output. */
 function withErrorSchemas(definition: RegisteredOperation, id: string): RegisteredOperation {
   if (hasGetter(definition, "errorSchemas") || definition.errorSchemas === undefined) return definition;
-  if (!definition.errorSchemas.some(({ schema }) => isStandardSchema(schema))) return definition;
+  let isConverted = false;
   const errorSchemas = definition.errorSchemas.map((error) => {
     const { schema } = toSchema(error.schema, "output", `schema of the error ${error.code} of "${id}"`);
+    if (schema === error.schema) return error;
+    isConverted = true;
     return { ...error, schema };
   });
-  return { ...definition, errorSchemas };
+  return isConverted ? { ...definition, errorSchemas } : definition;
 }
 
 function toExtras(definition: RegisteredOperation, validate: StandardValidate | undefined): Extras | undefined {
