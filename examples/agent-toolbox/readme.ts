@@ -7,23 +7,23 @@ const weatherDocument = weather.documentUrl;
 const packingServer = fileURLToPath(new URL("packing-server.mjs", import.meta.url));
 
 // #region program
-import { createRegistry, defineNamespace, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { mcpSource } from "@alkdev/operations/from-mcp";
 import { openAPISource } from "@alkdev/operations/from-openapi";
 
-const define = defineNamespace("trip");
 // #endregion program
 // biome-ignore format: The first program has to fit on one screen.
 // #region program
-const greet = define({
-  name: "greet", type: "query", inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.String(),
+const greet = defineOperation({
+  namespace: "trip", name: "greet", type: "query",
+  inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.String(),
   handler: ({ name }) => `Hello, ${name}!`,
 });
 // #endregion program
 // biome-ignore format: The first program has to fit on one screen.
 // #region program
-const prepare = define({
-  name: "prepare", type: "query",
+const prepare = defineOperation({
+  namespace: "trip", name: "prepare", type: "query",
   inputSchema: Type.Object({ name: Type.String(), city: Type.String() }), outputSchema: Type.Unknown(),
   handler: async ({ name, city }, { call }) => {
     const greeting = await call(greet, { name }); // the function above
