@@ -1,31 +1,31 @@
 import type { HistoryEvent } from "./events.ts";
 
-/** What must hold, in the order and with the numbers of the documentation. */
+/** The guarantees, in the order and with the numbers of docs/faults.md. */
 export const invariants = {
   I1: "every call settles exactly once, by its deadline",
-  I2: "no handler starts after the deadline or after its caller gave up",
+  I2: "no handler starts after the deadline or after an abort",
   I3: "a call is started at most once; more often only if it is idempotent, on a broker",
-  I4: "an answer belongs to the call that it answers, and to a handler that ran",
+  I4: "a response belongs to the call that it settles, and to a handler that ran",
   I5: "mayHaveRun: false means that no handler started",
   I6: "nothing is left behind: no handler, no connection, no process",
   I7: "memory is bounded",
-  I8: "the event loop is not held up",
-  I9: "no rejection goes unhandled and no secret gets out",
-  I10: "no value of a subscription is lost, doubled or swapped without an error",
-  I11: "a new call works soon after everything is whole again",
-  I12: "what is denied stays denied",
+  I8: "the event loop is not blocked",
+  I9: "no rejection is unhandled, and no error contains a token",
+  I10: "no value of a subscription is lost, duplicated or reordered without an error",
+  I11: "new calls succeed soon after all faults have ended",
+  I12: "a denied or forged call never starts",
   I13: "a call settles within three heartbeats and a second after its worker was killed",
 } as const;
 
 /** The number of an invariant. */
 export type Invariant = keyof typeof invariants;
 
-/** What broke, and the lines of the history that show it. */
+/** A violated guarantee, and the events that show it. */
 export interface Violation {
   invariant: Invariant;
-  /** What happened instead. */
+  /** Describes the violation. */
   message: string;
-  /** The call that it happened to. */
+  /** The call that violated the guarantee. */
   call?: string;
   events: HistoryEvent[];
 }
