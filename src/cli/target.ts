@@ -1,4 +1,4 @@
-import type { SourceState } from "../hub/index.ts";
+import type { Environment, SourceState } from "../hub/index.ts";
 import { quote } from "../internal/text.ts";
 import {
   mapError,
@@ -73,6 +73,11 @@ export function kindOf(options: Partial<TargetContext["options"]>): (typeof kind
   throw usageError("The option --base-url is for --openapi only.");
 }
 
+/** Returns the URL of the hub that `--hub` names, or else `OPERATIONS_HUB`; `undefined` if an option names another target. */
+export function hubOf(options: Partial<TargetContext["options"]>, environment: Environment): string | undefined {
+  return kindOf(options) === undefined ? environment["OPERATIONS_HUB"] || undefined : options.hub;
+}
+
 /** Opens what the options name, works on it, and closes it also when the work fails. */
 export async function withTarget<T>(context: TargetContext, work: (target: Target) => Promise<T>): Promise<T> {
   const target = await openTarget(context);
@@ -84,10 +89,9 @@ export async function withTarget<T>(context: TargetContext, work: (target: Targe
 }
 
 async function openTarget(context: TargetContext): Promise<Target> {
-  const { options, environment } = context;
-  const kind = kindOf(options);
-  const hub = options.hub ?? (kind === undefined ? environment["OPERATIONS_HUB"] : undefined);
-  if (hub) return (await import("./hub-target.ts")).openHub(hub, context);
+  const hub = hubOf(context.options, context.environment);
+  if (hub !== undefined) return (await import("./hub-target.ts")).openHub(hub, context);
+  const kind = kindOf(context.options);
   if (kind === "config" || kind === undefined) return (await import("./config-target.ts")).openConfig(context);
   return (await import("./source-target.ts")).openSource(context);
 }
@@ -130,6 +134,11 @@ export function describeUnready(sources: readonly SourceState[]): string[] {
   return unready.map(({ name, status, reason = `it is ${status}` }) => {
     return `The source ${quote(name)} is not ready: ${reason.replace(/\.$/, "")}.`;
   });
+}
+
+/** Formats a number of things, such as `1 operation` or `2 operations`. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** The time limits of a command in ms: of connecting and of a call, and of a subscription, which has none by default. */

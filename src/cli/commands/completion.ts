@@ -8,7 +8,7 @@ import { type Command, type CommandContext, type CommandOptions, defineCommand, 
 import { loadCommand, summaries } from "../commands.ts";
 import { unknownName } from "../failures.ts";
 import { toPrintableLine } from "../output-stream.ts";
-import { kindOf, type Target, type TargetContext, withTarget } from "../target.ts";
+import { hubOf, kindOf, type Target, type TargetContext, withTarget } from "../target.ts";
 import { checkTrust } from "../trust.ts";
 import { completionScripts } from "./completion-scripts.ts";
 
@@ -107,7 +107,7 @@ async function suggestArguments(
  * trust is stored. One that needs no trust may still send requests.
  */
 async function isTrusted({ options, folder, environment }: TargetContext): Promise<boolean> {
-  if (kindOf(options) !== undefined || environment["OPERATIONS_HUB"]) return true;
+  if (kindOf(options) !== undefined || hubOf(options, environment) !== undefined) return true;
   const file = await findConfig(folder);
   return file !== undefined && (await checkTrust(file, environment)).isStored;
 }

@@ -12,6 +12,8 @@ import { readConfig } from "../config-target.ts";
 import { exitCodes, toFailure, usageError } from "../failures.ts";
 import { type Colors, toPrintable } from "../output-stream.ts";
 import {
+  countOf,
+  hubOf,
   kindOf,
   readSources,
   setToken,
@@ -47,12 +49,13 @@ export const doctor = defineCommand({
   examples: ["doctor", "doctor --config operations.config.ts", "doctor --hub http://127.0.0.1:4000"],
   options: targetOptions,
   run: async (context) => {
-    const kind = kindOf(context.options);
+    const { options, environment } = context;
+    const hasConfig = [undefined, "config"].includes(kindOf(options)) && hubOf(options, environment) === undefined;
     const results = [
       checkNode(process.versions.node),
       ...(await attempt("packages", () => checkPackages(context))),
       await checkStateFolder(context),
-      ...(kind === undefined || kind === "config"
+      ...(hasConfig
         ? await attempt("config", () => checkProject(context))
         : await attempt("target", () => withTarget(context, checkTarget))),
     ];
@@ -162,7 +165,7 @@ async function attempt(check: string, run: () => Promise<CheckResult[]>): Promis
 /** Checks a running hub or one source. */
 async function checkTarget(target: Target): Promise<CheckResult[]> {
   const { length } = await target.find({ brief: true });
-  const responds = toResult("target", `${target.label} responds and has ${length} operations for you.`);
+  const responds = toResult("target", `${target.label} responds and has ${countOf(length, "operation")} for you.`);
   if (target.hasToken !== false) return [responds, ...(await checkSources(target))];
   const message = "No token is set, so only operations for every caller can be called.";
   return [responds, toResult("token", message, setToken, exitCodes.denied)];
@@ -243,7 +246,7 @@ function checkSource({ name, kind, status, reason, operations }: SourceState): C
     const message = `${kind}, ${status}: ${reason ?? "it did not become ready in time."}`;
     return toResult(check, message, sourceFixes[kind], exitCodes.unreachable);
   }
-  const message = `${kind}, ${operations} ${operations === 1 ? "operation" : "operations"}.`;
+  const message = `${kind}, ${countOf(operations, "operation")}.`;
   if (operations > 0) return toResult(check, message);
   return toResult(check, message, "Check `include` and `exclude`, and what the source offers.");
 }

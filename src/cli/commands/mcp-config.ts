@@ -7,7 +7,7 @@ import { type Editor, editors } from "../../hub/editors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { addServer, type EditorServer } from "../editors.ts";
 import { fileError, unknownName, usageError } from "../failures.ts";
-import { kindOf, targetOptions, toHubURL } from "../target.ts";
+import { hubOf, targetOptions, toHubURL } from "../target.ts";
 
 const editorNames = Object.keys(editors);
 
@@ -79,8 +79,8 @@ function findFile(editor: Editor, context: Context): string {
 
 async function createServer(editor: Editor, context: Context): Promise<EditorServer> {
   const { options, folder, environment } = context;
-  const hub = kindOf(options) === "config" ? undefined : options.hub || environment["OPERATIONS_HUB"];
-  if (hub) return { url: new URL("mcp", toHubURL(hub).href.replace(/\/?$/, "/")).href };
+  const hub = hubOf(options, environment);
+  if (hub !== undefined) return { url: new URL("mcp", toHubURL(hub).href.replace(/\/?$/, "/")).href };
   const config = options.config === undefined ? await findConfig(folder) : resolve(folder, options.config);
   if (config === undefined) {
     throw usageError(

@@ -5,7 +5,7 @@ import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { fileError, usageError } from "../failures.ts";
 import { type OutputStream, toPrintableLine } from "../output-stream.ts";
-import { describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
+import { countOf, describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
 import { type ContractChange, type ContractChanges, compareContracts } from "../types/compare-contracts.ts";
 import { parseLock, printLock } from "../types/contracts.ts";
 import { printTypes } from "../types/print-types.ts";
@@ -56,7 +56,7 @@ export const types = defineCommand({
       }
       await write(file, printed);
       await write(lock, after);
-      const count = countOf(specs, "operation");
+      const count = countOf(specs.length, "operation");
       await stderr.write(`Wrote ${toPrintableLine(basename(file))} and ${lockFile} with ${count}.\n`);
       if (options.json) await stdout.write(report);
       else if (report !== "") await stderr.write(`\n${report}`);
@@ -94,7 +94,7 @@ function findChanges(before: string, after: string, lock: string): ContractChang
 
 async function assertUnchanged({ breaking, harmless }: ContractChanges, file: string, printed: string): Promise<void> {
   if (breaking.length + harmless.length > 0) {
-    const counts = `${countOf(breaking, "breaking change")} and ${countOf(harmless, "harmless change")}`;
+    const counts = `${countOf(breaking.length, "breaking change")} and ${countOf(harmless.length, "harmless change")}`;
     const message = `The contracts differ from ${lockFile}: ${counts}. Run "operations types" to accept them.`;
     throw new CallError("CONTRACTS_CHANGED", message);
   }
@@ -119,10 +119,6 @@ function formatChanges({ breaking, harmless }: ContractChanges): string {
     return lines.length === 0 ? [] : [`${title}:\n${lines.join("")}`];
   };
   return [...format("Breaking changes", breaking), ...format("Harmless changes", harmless)].join("\n");
-}
-
-function countOf(list: readonly unknown[], noun: string): string {
-  return `${list.length} ${noun}${list.length === 1 ? "" : "s"}`;
 }
 
 async function read(file: string): Promise<string | undefined> {

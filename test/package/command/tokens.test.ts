@@ -82,12 +82,12 @@ Wrote operations.d.ts and operations.lock.json with 5 operations.
 });
 
 test("doctor reports a missing token, and one that cannot see the sources", async () => {
-  const missing = await run(["doctor", "--hub", hub.OPERATIONS_HUB]);
+  const missing = await run(["doctor"]);
   const limited = await run(["doctor", "--hub", hub.OPERATIONS_HUB], ada.token);
 
   expect([missing.stdout.split("\n").slice(3), missing.exitCode]).toEqual([
     [
-      `ok       target: ${hub.OPERATIONS_HUB} responds and has 1 operations for you.`,
+      `ok       target: ${hub.OPERATIONS_HUB} responds and has 1 operation for you.`,
       "problem  token: No token is set, so only operations for every caller can be called.",
       `  fix: ${setToken}`,
       "",
