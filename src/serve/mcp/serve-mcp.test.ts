@@ -5,7 +5,6 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { deferred, until } from "../../internal/testing.ts";
 import {
   CallError,
-  defineOperation,
   httpEnvelope,
   type IOperationDefinition,
   mcpMetaKey,
