@@ -103,7 +103,8 @@ class MCPServer implements FetchServer {
       parameters.push(...toChallengeParameters(this.#gate, request, info));
       headers["www-authenticate"] = this.#gate.challenge(parameters);
     }
-    return toRPCError(error.status, -32_000, error.message, { headers, data: toMeta({ error: error.error.toJSON() }) });
+    const code = error.status === 400 ? -32_700 : -32_000;
+    return toRPCError(error.status, code, error.message, { headers, data: toMeta({ error: error.error.toJSON() }) });
   }
 
   async #respond(request: Request, info: FetchInfo | undefined, caller: Caller): Promise<Response> {
@@ -111,7 +112,6 @@ class MCPServer implements FetchServer {
       throw new HTTPError(503, unavailable("The server is closing.", { mayHaveRun: false }));
     if (!isEndpoint(request, info)) throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
     const body = request.method === "POST" ? await this.#readBody(request, info) : undefined;
-    if (body instanceof Response) return body;
     if (caller.identity === undefined && !this.isUnauthenticated) this.#requireCredentials(body);
     const sdk = await this.#host.sdk;
     this.#callers.set(request, caller);
@@ -128,14 +128,13 @@ class MCPServer implements FetchServer {
     return handler.fetch(request, { parsedBody: body });
   }
 
-  /** Returns the parsed body, or the response to a request whose body is not JSON. */
+  /** Returns the parsed body. To an empty one, the SDK responds that it is not a message. */
   async #readBody(request: Request, info: FetchInfo | undefined): Promise<unknown> {
+    const bytes = await readJSONBytes(request, info, this.#limits);
     try {
-      const bytes = await readJSONBytes(request, info, this.#limits);
-      return parseJSONBody(bytes, this.#limits) ?? toRPCError(400, -32_600, "The body is not a message of JSON-RPC.");
+      return parseJSONBody(bytes, this.#limits) ?? {};
     } catch (error) {
-      if (error instanceof HTTPError) throw error;
-      return toRPCError(400, -32_700, mapError(error).message);
+      throw error instanceof HTTPError ? error : new HTTPError(400, mapError(error));
     }
   }
 
