@@ -73,14 +73,9 @@ export class StandardStreams implements Transport {
     }
     // Clients of 2025-03-26 may send several messages as an array.
     for (const message of Array.isArray(given) ? given : [given]) {
-      if (this.#isMessage(message)) this.onmessage?.(message);
+      if (this.#sdk.isSpecType.JSONRPCMessage(message)) this.onmessage?.(message);
       else this.#refuse(getOwn(message, "id"), this.#sdk.INVALID_REQUEST, "The line is not a message of JSON-RPC.");
     }
-  }
-
-  #isMessage(value: unknown): value is JSONRPCMessage {
-    const { isJSONRPCRequest, isJSONRPCNotification, isJSONRPCResponse } = this.#sdk;
-    return isJSONRPCRequest(value) || isJSONRPCNotification(value) || isJSONRPCResponse(value);
   }
 
   #refuse(id: unknown, code: number, message: string, error?: CallErrorJSON): void {
