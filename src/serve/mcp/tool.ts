@@ -32,10 +32,7 @@ interface PlacedSchema {
 const wrappedArguments = Type.Object({ input: Type.Optional(Type.Unknown()) }, { additionalProperties: false });
 
 /** An operation that did not change keeps its descriptions. */
-const descriptions = {
-  legacy: new WeakMap<ServedOperation, ToolDescription>(),
-  modern: new WeakMap<ServedOperation, ToolDescription>(),
-};
+const descriptions = new WeakMap<ServedOperation, Partial<Record<ProtocolEra, ToolDescription>>>();
 
 /** Returns whether the arguments are `{ input }`, because the input is not an object and MCP accepts only objects. */
 export function isInputWrapped({ published }: ServedOperation): boolean {
@@ -57,11 +54,10 @@ export function toInput(operation: ServedOperation, given: JSONObject): unknown 
 
 /** Returns an operation as a tool for clients of a generation of the protocol. */
 export function describeTool(operation: ServedOperation, era: ProtocolEra): ToolDescription {
-  const known = descriptions[era].get(operation);
-  if (known !== undefined) return known;
-  const description = createDescription(operation, era);
-  descriptions[era].set(operation, description);
-  return description;
+  const known = descriptions.get(operation) ?? {};
+  known[era] ??= createDescription(operation, era);
+  descriptions.set(operation, known);
+  return known[era];
 }
 
 function createDescription(operation: ServedOperation, era: ProtocolEra): ToolDescription {
