@@ -9,6 +9,8 @@ const log = logger("node");
 
 /** Maximum number of headers of a request. More are refused with 431: Node would ignore those after the 2,000th. */
 const maxHeaders = 200;
+/** Maximum number of requests that wait for the responses to earlier ones of their connection. More are refused with 429. */
+const maxWaiting = 100;
 
 /** Handles a request of Node's HTTP servers. */
 export type NodeFetch = (
@@ -107,7 +109,7 @@ export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
   return getRequestListener(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
-      if (outgoing.socket === null) closeWithConnection(incoming.socket, outgoing);
+      if (outgoing.socket === null && addWaiting(incoming.socket, outgoing) > maxWaiting) return tooManyWaiting();
       return refuseMalformed(incoming, outgoing) ?? fetch(request, incoming, outgoing);
     },
     { overrideGlobalObjects: false, errorHandler: toErrorResponse },
@@ -117,8 +119,11 @@ export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
 /** Responses that wait for earlier ones of their connection. */
 const waiting = new WeakMap<Socket, Set<ServerResponse>>();
 
-/** Closes a response with its connection, whose end Node reports only to the response that it is sending. */
-function closeWithConnection(socket: Socket, outgoing: ServerResponse): void {
+/**
+ * Adds a response that waits, and returns their number. It closes with its connection, whose end Node reports only to the
+ * response that it is sending.
+ */
+function addWaiting(socket: Socket, outgoing: ServerResponse): number {
   const responses = waiting.get(socket) ?? new Set();
   if (!waiting.has(socket)) {
     waiting.set(socket, responses);
@@ -128,6 +133,12 @@ function closeWithConnection(socket: Socket, outgoing: ServerResponse): void {
   }
   responses.add(outgoing);
   outgoing.once("close", () => responses.delete(outgoing));
+  return responses.size;
+}
+
+function tooManyWaiting(): Response {
+  const detail = `More than ${maxWaiting} requests of the connection wait for a response. Read the responses first.`;
+  return toProblem(429, detail, { "retry-after": "1" });
 }
 
 /** Connections with a malformed request. What follows it may be a part of its body. */

@@ -159,6 +159,22 @@ test("a client that vanishes ends everything that it requested on the connection
   await until(() => log.aborts === 4 && log.ends === 1);
 });
 
+test("a connection has at most 100 requests behind the one that is being answered", async () => {
+  const { listener, log } = await start();
+  const first = "GET /note/wait HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=1\r\n\r\n";
+  const { socket, received } = sendRaw(listener.port, first + `${head}Content-Length: 0\r\n\r\n`.repeat(149));
+  let seen = "";
+  socket.on("data", (part) => {
+    seen += part;
+    if (seen.match(/HTTP\/1.1/g)?.length === 150) socket.end();
+  });
+
+  const statuses = Array.from((await received).matchAll(/HTTP\/1.1 (\d+)/g), ([, status]) => status);
+
+  expect(statuses).toEqual(["504", ...Array(100).fill("200"), ...Array(49).fill("429")]);
+  expect(log.starts).toBe(101);
+});
+
 test("a client that does not read a stream pauses its handler, and others are served", async () => {
   const { listener, log } = await start({ closeTimeout: 0 });
   const { socket } = sendRaw(listener.port, get("/note/all"));
