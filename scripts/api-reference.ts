@@ -38,14 +38,16 @@ const unexported = [
   "InferStatic",
   "InferWithDefaults",
   "Loose",
+  "MissingJSONSchema",
   "OperationsOf",
   "RegisteredOperations",
   "Relaxed",
   "TargetOf",
   "UnionOf",
+  "WithJSONSchema",
   "codes",
   "contentShapes",
-  "metaFields",
+  "requiredMetaFields",
 ];
 const entries = subpaths.flatMap(({ entry }) => ["--entryPoints", sourceOf(entry)]);
 const settings = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);

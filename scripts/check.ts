@@ -14,6 +14,7 @@ const others: Step[] = [
   ["types", "npm run --silent types -- --checkers 1"],
   ["unused code", "npm run --silent unused"],
   ["build, package, examples and docs", "npm run --silent test:package"],
+  ["API reference", "npm run --silent docs:api"],
 ];
 const total: Count = { passed: 0, failed: 0 };
 const summary: string[] = [];
