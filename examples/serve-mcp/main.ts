@@ -10,7 +10,8 @@ const { token, hash } = createToken(); // Send the token to the client, and stor
 const authenticate = bearerTokens([{ hash, identity: { id: "ada", scopes: ["tasks:write"] } }]);
 
 const registry = createRegistry({ operations });
-await using listener = await listen({ "/mcp": serveMCP(registry, { name: "tasks", authenticate }) });
+const listener = await listen({ "/mcp": serveMCP(registry, { name: "tasks", authenticate }) });
+console.log(`Serving MCP at ${listener.url}/mcp`);
 
 // #endregion serve
 
@@ -50,6 +51,8 @@ const again = remote.execute("task.create", { title: "Water the plants" });
 await again.catch((error: CallError) => console.log(error.code, error.details));
 
 // #endregion trust
+await remote.close();
+await listener.close();
 
 // #region stdio
 import { fileURLToPath } from "node:url";
