@@ -217,6 +217,15 @@ test.each([undefined, 7, null])("%j is not a document", (document) => {
   );
 });
 
+test("a URL that cannot be fetched is refused, and not printed, because it may contain a secret", () => {
+  expect(() => openAPISource("htps://user:s3cr3t@api.example.com/openapi.json", { namespace: "svc" })).toThrow(
+    expect.objectContaining({
+      code: "VALIDATION_ERROR",
+      message: "The URL of an OpenAPI document must begin with http://, https:// or file://.",
+    }),
+  );
+});
+
 test("schemas stay unconverted until an operation is called or the document is read again", async () => {
   const schema = { type: "object", properties: {} };
   const read = vi.fn(() => schema.properties);

@@ -286,7 +286,10 @@ function hostOf({ url }: Place, { baseUrl, documentUrl }: Pick<HTTPServiceConfig
 }
 
 function toPlace(document: Parameters<typeof openAPISource>[0]): Place {
-  if (typeof document === "string" && !/^(?:https?|file):/i.test(document)) return { file: document };
+  if (typeof document === "string" && !/^(?:https?|file):/i.test(document)) {
+    if (!/^\w[\w+.-]+:\/\//.test(document)) return { file: document };
+    throw badConfig("The URL of an OpenAPI document must begin with http://, https:// or file://.");
+  }
   if (typeof document === "string" || document instanceof URL) {
     const url = String(document);
     if (!/^file:/i.test(url) || !URL.canParse(url)) return { url };
