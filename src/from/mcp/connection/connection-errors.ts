@@ -7,6 +7,9 @@ import { CallError, type CallErrorOptions, isCallError } from "../../../operatio
 import { describeEnd, type ProgramEnd, toEndDetails } from "./program-output.ts";
 import type { SDK } from "./settings.ts";
 
+/** The first request to a server, as part of a sentence. It runs no tool. */
+export const handshake = "the handshake";
+
 /** Facts about a failed request, for its error. */
 export interface ConnectionErrorContext {
   sdk: SDK;
@@ -131,7 +134,14 @@ function fromOtherError(error: unknown, context: ConnectionErrorContext): unknow
       { cause: error },
     );
   }
+  if (error.name === "ZodError") return invalidMessage(error, context); // The SDK contains Zod.
   return error instanceof TypeError && isNetworkFailure(error) ? unreachable(error, context) : error;
+}
+
+function invalidMessage(cause: Error, { name, url, what }: ConnectionErrorContext): CallError {
+  const advice = url === undefined ? "" : " Check that its URL is that of an MCP server.";
+  const message = `The response of the MCP server ${quote(name)} to ${what} does not follow the protocol.${advice}`;
+  return serverError(name, "BAD_RESPONSE", message, { cause, mayHaveRun: what !== handshake });
 }
 
 function isDenial(error: Error, sdk: SDK): boolean {

@@ -75,6 +75,7 @@ test("a response that is nested too deeply is BAD_RESPONSE", async () => {
 test.each([
   ["HTML", 200, { "content-type": "text/html" }, "<h1>Login</h1>", "BAD_RESPONSE", true],
   ["broken JSON", 200, { "content-type": "application/json" }, "{", "BAD_RESPONSE", true],
+  ["other JSON", 200, { "content-type": "application/json" }, '{"status":"ok"}', "BAD_RESPONSE", true],
   ["an error of the server", 500, {}, "oops", "BAD_RESPONSE", true],
   ["a busy server", 503, {}, "later", "UNAVAILABLE", true],
   ["too many requests", 429, {}, "later", "UNAVAILABLE", false],
@@ -85,6 +86,19 @@ test.each([
   const connection = await connect({ url, protocol: "legacy" });
 
   await expect(call(connection, "echo")).rejects.toMatchObject({ name: "CallError", code, mayHaveRun });
+});
+
+test.each(["auto", "legacy"] as const)("a server of another protocol is named, with %s", async (protocol) => {
+  const { url } = await serveHTTP((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" }).end('{"status":"ok"}');
+  });
+
+  await expect(connect({ url, protocol })).rejects.toMatchObject({
+    code: "BAD_RESPONSE",
+    message:
+      'The response of the MCP server "tiny" to the handshake does not follow the protocol. Check that its URL is that of an MCP server.',
+    mayHaveRun: false,
+  });
 });
 
 test("a call without a response is a TIMEOUT", async () => {

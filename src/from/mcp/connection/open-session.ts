@@ -1,7 +1,7 @@
 import { onAbort } from "../../../internal/abort-listeners.ts";
 import { CallError, isCallError } from "../../../operation/index.ts";
 import type { MCPProtocol } from "../config.ts";
-import { toConnectError } from "./connection-errors.ts";
+import { handshake, toConnectError } from "./connection-errors.ts";
 import { describeEnd, toEndDetails, withStderr } from "./program-output.ts";
 import { MCPSession, type Negotiation, type OpenOptions, type SessionListener } from "./session.ts";
 import type { ConnectionSettings } from "./settings.ts";
@@ -145,6 +145,6 @@ function explain(error: unknown, settings: ConnectionSettings, signal: AbortSign
   } else if (signal.aborted) {
     reason = new CallError("ABORTED", "The server was closed while it was starting.", undefined, { mayHaveRun: false });
   }
-  const context = { sdk, name, url: config.url, what: "the handshake", secrets, timeout: timeouts.connect };
+  const context = { sdk, name, url: config.url, what: handshake, secrets, timeout: timeouts.connect };
   return withStderr(toConnectError(reason, context), stderr.lines);
 }
