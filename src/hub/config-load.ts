@@ -88,7 +88,8 @@ async function runProgram(file: string): Promise<ParsedText> {
     const [reason = ""] = toReason(error).split("\n"); // Further lines can contain parts of the file.
     const isPackage = /^Cannot find (?:module|package) '[^./]/.test(reason);
     const advice = isPackage ? " Install the packages of the project: npm install" : "";
-    throw malformed(file, `cannot be run: ${reason.trim().replace(/[.:]$/, "")}.${advice}`, findLine(error, file), error);
+    const message = `cannot be run: ${reason.trim().replace(/[.:]$/, "")}.${advice}`;
+    throw malformed(file, message, findLine(error, file), error);
   }
   const value = getOwn(module, "default");
   if (value === undefined) throw malformed(file, "has no default export. Write: export default defineConfig({ … })");
