@@ -18,13 +18,13 @@ const ownOperations = ["hub.*"];
  * Imports the operations of the peers on a bus and, with `serve`, serves those of the hub there. Operations that came from
  * the bus are not served on it, because both use the same map.
  */
-export async function openBus(
-  connect: () => Promise<Transport>,
-  { sign: key, trustedBus = false, serve = false }: WithoutEnv<BusTrust>,
+export async function openBus<Options extends object>(
+  { sign: key, trustedBus = false, serve = false, ...options }: WithoutEnv<BusTrust> & Options,
+  connect: (options: Omit<Options, keyof BusTrust>) => Promise<Transport>,
   registry: OperationRegistry,
 ): Promise<OpenedSource> {
   const { sign, authenticate } = key === undefined ? {} : await createBusKeys(key);
-  const transport = await connect();
+  const transport = await connect(options);
   const callMap = new PendingRequestMap(transport, { trustedBus, sign });
   const peers = peerSource(callMap);
   let served: ServedCalls | undefined;

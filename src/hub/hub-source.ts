@@ -5,6 +5,7 @@ import { toReason, truncate } from "../internal/text.ts";
 import { pause, waitFor } from "../internal/wait.ts";
 import { type CallError, mapError, unavailable } from "../operation/index.ts";
 import { type Follower, type FollowOptions, followWith, type OperationRegistry } from "../registry/index.ts";
+import type { Environment } from "./config-variables.ts";
 import type { Restrict } from "./rules.ts";
 import type { RunningCalls } from "./running-calls.ts";
 
@@ -81,7 +82,16 @@ export interface SourceHost {
   /** Maximum time in ms for running calls to end when a source is closed. */
   readonly drainTimeout: number;
   readonly isLogging: boolean;
+  /** Whether modules are loaded again when they change. */
+  readonly watchesModules: boolean;
+  readonly environment: Environment;
+  /** Real path of the configuration, if it comes from a file. */
+  readonly file: string | undefined;
+  /** The address at which the hub listens, once it does. */
+  url(): string | undefined;
   onState(state: SourceState): void;
+  /** Called when a file that could not be read before can be read now, so that the sources have to be planned again. */
+  onReadable(): void;
 }
 
 /** The life of one source: opens and follows it, tries again after failures, and closes it. */

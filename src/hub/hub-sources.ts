@@ -7,13 +7,13 @@ import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { moduleSource } from "../node/index.ts";
 import { CallError, toNamespace, unavailable } from "../operation/index.ts";
-import type { FollowOptions, OperationRegistry } from "../registry/index.ts";
+import type { FollowOptions } from "../registry/index.ts";
 import { createNATSTransport } from "../transport/nats/index.ts";
 import { createRedisTransport } from "../transport/redis/index.ts";
 import { createWebSocketTransport } from "../transport/websocket/index.ts";
 import type { ResolvedConfig } from "./config.ts";
 import { openBus, watchLink } from "./hub-bus.ts";
-import type { OpenedSource, SourceKind, SourcePlan } from "./hub-source.ts";
+import type { OpenedSource, SourceHost, SourceKind, SourcePlan } from "./hub-source.ts";
 import { loadMCPConfig } from "./mcp-config.ts";
 import { tokenFile } from "./state-folder.ts";
 
@@ -23,56 +23,34 @@ type ResolvedSource = NonNullable<ResolvedConfig["sources"]>[string];
 type SourceOf<Key extends string> = Extract<ResolvedSource, Record<Key, unknown>>;
 type MCPConfig = SourceOf<"mcp">["mcp"];
 
-/** What sources need to be opened. */
-export interface PlanContext {
-  readonly registry: OperationRegistry;
-  /** Whether modules are loaded again when they change. */
-  readonly watchesModules: boolean;
-  readonly isLogging: boolean;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** File of the configuration. */
-  readonly file: string | undefined;
-  /** The address at which the hub listens, once it does. */
-  readonly url: () => string | undefined;
-  /** Called when a file that could not be read before can be read now, so that the sources have to be planned again. */
-  onReadable(): void;
-}
-
 /**
  * Plans the sources of a configuration, in its order. Each server of a file of `mcpConfig` is a source of its own. Throws
  * `VALIDATION_ERROR` for sources that can never be opened. Opens nothing.
  */
-export async function planSources(
-  sources: NonNullable<ResolvedConfig["sources"]>,
-  context: PlanContext,
-): Promise<SourcePlan[]> {
+export async function planSources({ sources = {} }: ResolvedConfig, host: SourceHost): Promise<SourcePlan[]> {
   const entries = Object.entries(sources);
   assertBuses(entries);
-  toProgramVariables(context); // A hub must not start itself.
-  return (await Promise.all(entries.map(([name, source]) => planSource(name, source, context)))).flat();
+  toProgramVariables(host); // A hub must not start itself.
+  return (await Promise.all(entries.map(([name, source]) => planSource(name, source, host)))).flat();
 }
 
-function planSource(name: string, source: ResolvedSource, context: PlanContext): SourcePlan | Promise<SourcePlan[]> {
-  const { registry, watchesModules: watch } = context;
-  if ("mcpConfig" in source) return planServers(name, source, context);
-  if ("mcp" in source) return planMCP(name, name, name, source, source.mcp, context);
-  if ("openapi" in source) return planOpenAPI(name, source, context);
+function planSource(name: string, source: ResolvedSource, host: SourceHost): SourcePlan | Promise<SourcePlan[]> {
+  const { registry, watchesModules: watch } = host;
+  if ("mcpConfig" in source) return planServers(name, source, host);
+  if ("mcp" in source) return planMCP(name, name, name, source, source.mcp, host);
+  if ("openapi" in source) return planOpenAPI(name, source, host);
   if ("modules" in source) {
     return toPlan(name, "modules", source, () => ({ source: moduleSource(source.modules, { watch }) }));
   }
   if ("nats" in source) {
-    const { sign, trustedBus, serve, ...options } = source.nats;
-    const open = () => openBus(() => createNATSTransport(options), { sign, trustedBus, serve }, registry);
-    return toPlan(name, "nats", source, open);
+    return toPlan(name, "nats", source, () => openBus(source.nats, createNATSTransport, registry));
   }
   if ("redis" in source) {
-    const { sign, trustedBus, serve, ...options } = source.redis;
-    const open = () => openBus(() => createRedisTransport(options), { sign, trustedBus, serve }, registry);
-    return toPlan(name, "redis", source, open);
+    return toPlan(name, "redis", source, () => openBus(source.redis, createRedisTransport, registry));
   }
   const { url, auth } = source.websocket;
   return toPlan(name, "websocket", source, async () => {
-    assertOther(name, url, context);
+    assertOther(name, url, host);
     const transport = await createWebSocketTransport(url, { token: auth?.token });
     return { source: peerSource(transport), ...watchLink(transport) };
   });
@@ -103,12 +81,12 @@ function withNamespace(patterns: readonly string[], namespace: string | undefine
   return patterns.flatMap((pattern) => [pattern, `${namespace}.${pattern}`]);
 }
 
-function planOpenAPI(name: string, source: SourceOf<"openapi">, context: PlanContext): SourcePlan {
+function planOpenAPI(name: string, source: SourceOf<"openapi">, host: SourceHost): SourcePlan {
   const { openapi, trust, include: _, exclude: _2, rename: _3, accessControl: _4, namespace: _5, ...service } = source;
   const namespace = trust === undefined ? (source.namespace ?? name) : undefined; // A trusted server chooses them.
   const config = trust === undefined ? { ...service, namespace: namespace! } : { ...service, trust };
   const open = () => {
-    assertOther(name, openapi, context);
+    assertOther(name, openapi, host);
     return { source: openAPISource(openapi, config) };
   };
   return toPlan(name, "openapi", source, open, { namespace, alias: name });
@@ -121,12 +99,12 @@ function planMCP(
   server: string,
   source: ResolvedSource,
   config: MCPConfig,
-  context: PlanContext,
+  host: SourceHost,
 ): SourcePlan {
   const namespace = toNamespace(source.namespace ?? server);
   const open = () => {
-    assertOther(name, config.url, context);
-    const env = { ...config.env, ...toProgramVariables(context) };
+    assertOther(name, config.url, host);
+    const env = { ...config.env, ...toProgramVariables(host) };
     return openMCP({ ...config, ...(config.command !== undefined && { env }), name: namespace });
   };
   return toPlan(name, "mcp", source, open, {
@@ -158,16 +136,16 @@ function openMCP(config: Parameters<typeof mcpSource>[0]): OpenedSource {
 }
 
 /** Plans one source for each server of a file. A file or server that cannot be used is a source that fails. */
-async function planServers(name: string, source: SourceOf<"mcpConfig">, context: PlanContext): Promise<SourcePlan[]> {
+async function planServers(name: string, source: SourceOf<"mcpConfig">, host: SourceHost): Promise<SourcePlan[]> {
   const { file, servers: wanted } = source.mcpConfig;
-  const load = () => loadMCPConfig(file, { environment: context.environment, servers: wanted });
+  const load = () => loadMCPConfig(file, { environment: host.environment, servers: wanted });
   let loaded: Awaited<ReturnType<typeof load>>;
   try {
     loaded = await load();
   } catch {
     const open = async () => {
       await load();
-      context.onReadable();
+      host.onReadable();
       throw unavailable(`The file ${quote(file)} is being read again.`, { mayHaveRun: false });
     };
     return [toPlan(name, "mcp", source, open)];
@@ -175,7 +153,7 @@ async function planServers(name: string, source: SourceOf<"mcpConfig">, context:
   const { servers, skipped, warnings } = loaded;
   const message = "{where} in {file}: {reason}";
   const shown = warnings.map(({ where, reason }) => ({ message, properties: { where, file, reason } }));
-  if (context.isLogging) warnVisibly(log, shown);
+  if (host.isLogging) warnVisibly(log, shown);
   const problems = new Map<string, string>();
   for (const server of wanted ?? []) {
     if (!Object.hasOwn(servers, server)) problems.set(server, `${quote(file)} has no server ${quote(server)}.`);
@@ -186,7 +164,7 @@ async function planServers(name: string, source: SourceOf<"mcpConfig">, context:
   }
   return [
     ...Object.entries(servers).map(([server, config]) =>
-      planMCP(`${name}/${server}`, name, server, source, config, context),
+      planMCP(`${name}/${server}`, name, server, source, config, host),
     ),
     ...Array.from(problems, ([server, problem]) => planUnusable(`${name}/${server}`, source, problem)),
   ];
@@ -198,8 +176,8 @@ function planUnusable(name: string, source: SourceOf<"mcpConfig">, problem: stri
 }
 
 /** Throws if a source is the hub itself, whose operations it would import again with every change. */
-function assertOther(name: string, url: string | undefined, context: PlanContext): void {
-  const own = context.url();
+function assertOther(name: string, url: string | undefined, host: SourceHost): void {
+  const own = host.url();
   const address = url?.replace(/^ws/, "http") ?? "";
   if (own === undefined || !/^https?:/.test(address) || tokenFile(address) !== tokenFile(own)) return;
   throw invalid(`The source ${quote(name)} is this hub itself. Remove it, or name the servers to use in "servers".`);
@@ -212,7 +190,7 @@ const startedByVariable = "OPERATIONS_STARTED_BY";
  * Returns the variables of the programs that a hub starts. Throws if the hub itself was started by one with the same
  * configuration: each of them would start the next one.
  */
-function toProgramVariables({ file, environment }: PlanContext): Record<string, string> {
+function toProgramVariables({ file, environment }: SourceHost): Record<string, string> {
   if (file === undefined) return {};
   const startedBy = environment[startedByVariable]?.split(delimiter) ?? [];
   if (!startedBy.includes(file)) return { [startedByVariable]: [...startedBy, file].join(delimiter) };
@@ -221,29 +199,27 @@ function toProgramVariables({ file, environment }: PlanContext): Record<string, 
   );
 }
 
-function invalid(message: string): CallError {
+/** `VALIDATION_ERROR` with a message. */
+export function invalid(message: string): CallError {
   return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }
 
-/** Returns the bus of a source, with an address that is the same for the same bus; `undefined` for other sources. */
-function busOf(source: ResolvedSource): { address: string; serve: boolean | undefined } | undefined {
-  if ("nats" in source) {
-    const { servers, connect, prefix, serve } = source.nats;
-    return { address: canonicalJSON(["nats", connect?.servers ?? servers, prefix]), serve };
-  }
-  if (!("redis" in source)) return undefined;
-  const { url, prefix, serve } = source.redis;
-  return { address: canonicalJSON(["redis", url, prefix]), serve };
+/** Returns a string that is the same for sources on the same bus; `undefined` for other sources. */
+function busOf(source: ResolvedSource): string | undefined {
+  if ("redis" in source) return canonicalJSON(["redis", source.redis.url, source.redis.prefix]);
+  if (!("nats" in source)) return undefined;
+  const { servers, connect, prefix } = source.nats;
+  return canonicalJSON(["nats", connect?.servers ?? servers, prefix]);
 }
 
 /** Operations that came from a bus are never served on it, so a bus that is served must be one source. */
 function assertBuses(entries: ReadonlyArray<[string, ResolvedSource]>): void {
-  for (const [name, source] of entries) {
-    const bus = busOf(source);
-    if (bus?.serve !== true) continue;
-    const other = entries.find(([known, candidate]) => known !== name && busOf(candidate)?.address === bus.address);
+  const buses = entries.map(([name, source]) => ({ name, source, bus: busOf(source) }));
+  for (const { name, source, bus } of buses) {
+    const isServed = ("nats" in source && source.nats.serve) || ("redis" in source && source.redis.serve);
+    const other = buses.find((it) => isServed && it.name !== name && it.bus === bus);
     if (other === undefined) continue;
-    const message = `The sources ${quote(name)} and ${quote(other[0])} use the same bus. Combine them in one source: operations that came from a bus are never served on it.`;
+    const message = `The sources ${quote(name)} and ${quote(other.name)} use the same bus. Combine them in one source: operations that came from a bus are never served on it.`;
     throw invalid(message);
   }
 }

@@ -17,7 +17,7 @@ import { resolveConfig } from "./config-resolve.ts";
 import type { Environment } from "./config-variables.ts";
 import { type History, openHistory } from "./history.ts";
 import { HubSource, type SourceHost, type SourcePlan, type SourceState } from "./hub-source.ts";
-import { planSources } from "./hub-sources.ts";
+import { invalid, planSources } from "./hub-sources.ts";
 import { managementOperations, unrecordedOperations } from "./management.ts";
 import { compileRules, compileSourceRules, type Restrict } from "./rules.ts";
 import { RunningCalls } from "./running-calls.ts";
@@ -100,7 +100,7 @@ export class Hub implements AsyncDisposable {
   #closed: Promise<void> | undefined = undefined;
 
   private constructor(config: ResolvedConfig, options: HubOptions) {
-    const { log: isLogging = true, retry = { first: 1_000, max: 60_000 }, environment } = options;
+    const { log: isLogging = true, retry = { first: 1_000, max: 60_000 }, environment, file } = options;
     this.#config = config;
     this.#options = options;
     this.#startTimeout = resolveDuration("startTimeout", options.startTimeout, 10_000, { zero: true, infinite: true });
@@ -111,7 +111,17 @@ export class Hub implements AsyncDisposable {
       drainTimeout: resolveDuration("closeTimeout", options.closeTimeout, 10_000, { zero: true }),
       retry,
       isLogging,
+      watchesModules: options.dev === true,
+      environment: environment ?? process.env,
+      file: file !== undefined && existsSync(file) ? realpathSync(file) : file,
+      url: () => this.url,
       onState: (state) => this.#states.emit(state),
+      onReadable: () => {
+        this.#enqueue(async () => {
+          await options.beforeReload?.();
+          await this.#apply(await planSources(this.#config, this.#host));
+        }).catch((error) => log.error("The sources could not be changed: {error}", { error }));
+      },
     };
     this.#restrict = compileRules(config.rules);
     this.#access = new HubAccess(config.access, this.registry, environment && { ...environment });
@@ -121,7 +131,7 @@ export class Hub implements AsyncDisposable {
   static async start(config: ResolvedConfig, options: HubOptions): Promise<Hub> {
     const hub = new Hub(config, options);
     try {
-      const plans = await hub.#plan(config);
+      const plans = await planSources(config, hub.#host);
       hub.#history = await openHistory(hub.registry, config.history, unrecordedOperations);
       await hub.#followManagement(hub.#history);
       await hub.#listen();
@@ -227,24 +237,6 @@ export class Hub implements AsyncDisposable {
     return servers;
   }
 
-  #plan(config: ResolvedConfig): Promise<SourcePlan[]> {
-    const { file } = this.#options;
-    return planSources(config.sources ?? {}, {
-      registry: this.registry,
-      isLogging: this.#host.isLogging,
-      watchesModules: this.#options.dev === true,
-      environment: this.#options.environment ?? process.env,
-      file: file !== undefined && existsSync(file) ? realpathSync(file) : file,
-      url: () => this.#listener?.url,
-      onReadable: () => {
-        this.#enqueue(async () => {
-          await this.#options.beforeReload?.();
-          await this.#apply(await this.#plan(this.#config));
-        }).catch((error) => log.error("The sources could not be changed: {error}", { error }));
-      },
-    });
-  }
-
   /** Runs changes of the sources one after the other. */
   #enqueue<T>(change: () => Promise<T>): Promise<T> {
     const changing = this.#reloading.then(change);
@@ -259,7 +251,7 @@ export class Hub implements AsyncDisposable {
     }
     if (given === undefined) await this.#options.beforeReload?.();
     const config = resolveServed(given ?? (await loadConfig(file, { environment })).config, this.#options);
-    const plans = await this.#plan(config);
+    const plans = await planSources(config, this.#host);
     if (this.#closed !== undefined) throw new CallError("UNAVAILABLE", "The hub is closed.");
     if (!isDeepStrictEqual(config.serve, this.#config.serve)) {
       throw invalid('"serve" differs from that of the running hub. Restart the hub to change it. Nothing was changed.');
@@ -305,8 +297,4 @@ function resolveServed(config: HubConfig, options: HubOptions): ResolvedConfig {
   const { listen } = options;
   const served = typeof listen === "object" ? { ...config, serve: { ...config.serve, ...listen } } : config;
   return resolveConfig(served, options);
-}
-
-function invalid(message: string): CallError {
-  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }
