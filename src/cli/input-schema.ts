@@ -53,6 +53,12 @@ export function propertyNames(schema: unknown, root: unknown): string[] {
   return variantsOf(schema, root).flatMap((variant) => Object.keys(getOwn(variant, "properties") ?? {}));
 }
 
+/** Returns whether a schema describes properties that it does not list. */
+export function describesOthers(schema: unknown): boolean {
+  const keywords = ["additionalProperties", "patternProperties"];
+  return variantsOf(schema, schema).some((variant) => keywords.some((keyword) => getOwn(variant, keyword)));
+}
+
 /** Returns the schema of a property. A property that is not described may have any value. */
 export function propertyOf(schema: unknown, name: string, root: unknown): unknown {
   const found = variantsOf(schema, root)

@@ -6,10 +6,9 @@ import { toBase64 } from "../internal/base64.ts";
 import { nearest } from "../internal/nearest.ts";
 import { isObject, type JSONObject, setOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { CallError, isCallError } from "../operation/index.ts";
 import type { CommandOptions } from "./command.ts";
 import { fileError, usageError } from "./failures.ts";
-import { coerce, parseNumbers, propertyNames, propertyOf } from "./input-schema.ts";
+import { coerce, describesOthers, parseNumbers, propertyNames, propertyOf } from "./input-schema.ts";
 
 /** Options of the commands that pass input to an operation. */
 export const inputOptions = {
@@ -62,17 +61,19 @@ export async function readInput({ input, pairs, ...place }: InputArguments, sche
   return result;
 }
 
-/** Adds the keys that the schema does not describe to the report of invalid input: a mistyped key explains a missing one. */
-export function nameUnknownKeys(error: unknown, pairs: readonly string[], schema: unknown): unknown {
-  if (!isCallError(error) || error.code !== "VALIDATION_ERROR" || error.mayHaveRun) return error;
+/**
+ * Returns a warning for each key that the schema does not describe: most schemas allow any property, so that a mistyped
+ * key would be ignored. A schema that describes other properties, or none, has no unknown keys.
+ */
+export function describeUnknownKeys(pairs: readonly string[], schema: unknown): string {
   const known = propertyNames(schema, schema);
   const heads = pairs.map((pair) => headOf(pairPattern.exec(pair)![1]!, known));
-  const hints = heads.flatMap((head) => {
-    if (known.includes(head)) return [];
+  const unknown = known.length === 0 || describesOthers(schema) ? [] : heads.filter((head) => !known.includes(head));
+  const warnings = unknown.map((head) => {
     const meant = nearest(head, known);
-    return [` The key ${quote(head)} is not known.${meant === undefined ? "" : ` Did you mean ${quote(meant)}?`}`];
+    return `warning: The key ${quote(head)} is not known.${meant === undefined ? "" : ` Did you mean ${quote(meant)}?`}\n`;
   });
-  return new CallError(error.code, error.message + hints.join(""), error.details, error);
+  return warnings.join("");
 }
 
 /**

@@ -1,7 +1,7 @@
 import { toData } from "../../operation/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { usageError } from "../failures.ts";
-import { inputOptions, nameUnknownKeys, readInput } from "../input.ts";
+import { describeUnknownKeys, inputOptions, readInput } from "../input.ts";
 import { createPrinter, type Printer, resultOptions } from "../print.ts";
 import { findOperation, type Target, targetOptions, withTarget } from "../target.ts";
 
@@ -68,7 +68,7 @@ async function withInput(
   printer: Printer,
   run: (target: Target, id: string, input: unknown) => Promise<void>,
 ): Promise<void> {
-  const { options, signal, folder, positionals } = context;
+  const { options, signal, folder, positionals, stderr } = context;
   const [id = "", ...pairs] = positionals;
   context.operation = id;
   try {
@@ -76,9 +76,8 @@ async function withInput(
       // Without pairs the schema is not needed here: the call itself checks the input, and whether the operation exists.
       const schema = pairs.length === 0 ? undefined : (await findOperation(target, id)).inputSchema;
       const input = await readInput({ input: options.input, pairs, folder, signal }, schema);
-      await run(target, id, input).catch((error) => {
-        throw nameUnknownKeys(error, pairs, schema);
-      });
+      await stderr.write(describeUnknownKeys(pairs, schema));
+      await run(target, id, input);
     });
   } finally {
     await printer.close();
