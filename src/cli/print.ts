@@ -28,6 +28,12 @@ export interface Printer {
   close(): Promise<void>;
 }
 
+/** Creates a printer of one document if an option asks for data; `undefined` if the command prints text for a person. */
+export async function createDataPrinter(context: CommandContext<typeof valueOptions>): Promise<Printer | undefined> {
+  const { json, jq, output } = context.options;
+  return json || jq !== undefined || output !== undefined ? createPrinter(context, "document") : undefined;
+}
+
 /**
  * Creates a printer. Options that cannot work are refused now, before an operation is called.
  * @param layout whether each value is a document that a person may read in several lines, or one line

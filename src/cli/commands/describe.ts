@@ -3,7 +3,7 @@ import { quote } from "../../internal/text.ts";
 import { type AccessControl, formatOperationId } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { toPrintable, toPrintableLine } from "../output-stream.ts";
-import { createPrinter, valueOptions } from "../print.ts";
+import { createDataPrinter, valueOptions } from "../print.ts";
 import { type FoundOperation, findOperation, targetOptions, withTarget } from "../target.ts";
 import { createExample } from "../types/example.ts";
 import { printBlock, printSignature } from "../types/print-types.ts";
@@ -18,17 +18,14 @@ export const describe = defineCommand({
   arguments: "ID",
   completes: "operation",
   options: { ...valueOptions, ...targetOptions },
-  run: (context) => {
-    const { options, positionals, stdout } = context;
-    const [id = ""] = positionals;
+  run: async (context) => {
+    const [id = ""] = context.positionals;
     context.operation = id;
-    return withTarget(context, async (target) => {
+    const printer = await createDataPrinter(context);
+    await withTarget(context, async (target) => {
       const spec = await findOperation(target, id);
-      if (options.json !== true && options.jq === undefined && options.output === undefined) {
-        return stdout.write(toPrintable(formatDescription(spec, target.label)));
-      }
+      if (printer === undefined) return context.stdout.write(toPrintable(formatDescription(spec, target.label)));
       const { call, definitions } = printSignature(spec);
-      const printer = await createPrinter(context, "document");
       const signature = `${[call, ...definitions].join(";\n")};\n`;
       await printer.print({ id, ...spec, signature, example: createExample(spec.inputSchema), target: target.label });
       await printer.close();

@@ -97,31 +97,28 @@ async function checkPackages({ folder }: TargetContext): Promise<CheckResult[]> 
   return found.length > 0 ? found : [toResult("packages", `${packageName} ${running}.`)];
 }
 
-type Manifest = { version: string; peerDependencies: Record<string, string> };
-
 /** Finds an installed package as Node does: in the folder and in those above it. */
-async function findPackage(folder: string, name: string): Promise<Manifest | undefined> {
+async function findPackage(
+  folder: string,
+  name: string,
+): Promise<{ version: string; peerDependencies: Record<string, string> } | undefined> {
   for (const modules of createRequire(join(folder, "package.json")).resolve.paths(name) ?? []) {
     const file = join(modules, name, "package.json");
     const content = await readFile(file, "utf8").catch(() => undefined);
-    if (content !== undefined) return parseManifest(file, content);
+    if (content === undefined) continue;
+    try {
+      const { version, peerDependencies } = JSON.parse(content);
+      return { version: String(version), peerDependencies: { ...peerDependencies } };
+    } catch {
+      throw usageError(`${quote(file, 1_000)} is malformed. Install the packages again: npm install`);
+    }
   }
   return undefined;
 }
 
-function parseManifest(file: string, content: string): Manifest {
-  try {
-    const { version, peerDependencies = {} } = JSON.parse(content);
-    const ranges = Object.entries(peerDependencies).map(([name, range]) => [name, String(range)]);
-    return { version: String(version), peerDependencies: Object.fromEntries(ranges) };
-  } catch {
-    throw usageError(`${quote(file, 1_000)} is malformed. Install the packages again: npm install`);
-  }
-}
-
 /** Returns whether a version is in a range such as `^1.2.3`. */
-function satisfiesCaret(version: string, range: string): boolean {
-  const least = range.replace(/^\^/, "");
+function satisfiesCaret(version: string, range: unknown): boolean {
+  const least = String(range).replace(/^\^/, "");
   // Below 1.0.0 the second number is the one that breaks.
   const breaking = /^(?:0\.)?\d+\./;
   return breaking.exec(version)?.[0] === breaking.exec(least)?.[0] && isAtLeast(version, least);

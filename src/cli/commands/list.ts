@@ -2,7 +2,7 @@ import { truncate } from "../../internal/text.ts";
 import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { type OutputStream, toPrintableLine } from "../output-stream.ts";
-import { createPrinter, valueOptions } from "../print.ts";
+import { createDataPrinter, valueOptions } from "../print.ts";
 import { describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
 
 /** Minimum width of descriptions on a terminal, in characters. */
@@ -19,11 +19,10 @@ export const list = defineCommand({
   arguments: "[QUERY]",
   options: { ...valueOptions, ...targetOptions },
   run: async (context) => {
-    const { options, positionals, stdout, stderr } = context;
-    const isTable = options.json !== true && options.jq === undefined && options.output === undefined;
-    const printer = isTable ? undefined : await createPrinter(context, "document");
+    const { positionals, stdout, stderr } = context;
+    const printer = await createDataPrinter(context);
     await withTarget(context, async (target) => {
-      const found = await target.find({ query: positionals[0], brief: isTable });
+      const found = await target.find({ query: positionals[0], brief: printer === undefined });
       await stderr.write(await describeMissing(target));
       const specs = positionals[0] === undefined ? found.toSorted(compareNamespaces) : found;
       if (printer === undefined) {
