@@ -233,6 +233,32 @@ test("events of the registry report a timeout when it happens", async () => {
   expect(kinds).toEqual(["started", "TIMEOUT"]);
 });
 
+test.each([
+  ["with a deadline", { timeout: 60_000 }, () => sleep(0)],
+  ["with a deadline, in the same turn", { timeout: 60_000 }, () => {}],
+  ["without a deadline", { timeout: Number.POSITIVE_INFINITY }, () => sleep(0)],
+])("an abort %s fires the signal, and events report that the handler may have run", async (_, fields, wait) => {
+  const aborted = deferred<void>();
+  const isAborted = deferred<boolean>();
+  const secret = operation("secret", async (_input, context) => {
+    await aborted.promise; // The signal is first read after that.
+    isAborted.resolve(context.signal.aborted);
+  });
+  const { ask, registry } = setUp([secret], { maxTimeout: Number.POSITIVE_INFINITY });
+  const events: unknown[] = [];
+  registry.on("call", (event) =>
+    events.push("error" in event ? [event.error.code, event.error.mayHaveRun] : event.kind),
+  );
+
+  const { follow, replies } = ask(fields);
+  await wait();
+  follow({ type: "call.aborted", requestId: "r" });
+  aborted.resolve();
+
+  expect(await isAborted.promise).toBe(true);
+  expect({ events, replies }).toEqual({ events: ["started", ["ABORTED", true]], replies: [] });
+});
+
 test("a handler can be connected to an EventTarget by hand, and responds with events", async () => {
   const target = new EventTarget();
   const registry = new OperationRegistry();

@@ -28,6 +28,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   declare identity: Identity | undefined;
   declare deadline: number | undefined;
   declare guard: Guard | undefined;
+  declare hasStarted: boolean;
   declare observer: IncomingExecution["observer"];
   /** Whether the caller is waiting for a reply. */
   declare private hasCaller: boolean;
@@ -37,40 +38,49 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     this.identity = undefined;
     this.deadline = undefined;
     this.guard = undefined;
+    this.hasStarted = false;
     this.observer = undefined;
     this.hasCaller = true;
   }
 
   /** Starts the call, which ends with `TIMEOUT` at its deadline. Does not throw. */
   begin(caller: Identity | undefined, deadline: number | undefined): void {
-    if (deadline !== undefined) {
-      this.deadline = deadline;
-      this.openGuard().arm(undefined, deadline, undefined);
-    }
+    this.deadline = deadline;
+    if (deadline !== undefined && deadline <= Date.now()) this.openGuard();
     if (!this.isOpen) return;
     const identity = caller ?? this.identify();
-    if (!(identity instanceof Promise)) return this.#run(identity);
-    identity.then(
-      (known) => this.#run(known),
-      (error) => this.onError(error),
-    );
+    if (!(identity instanceof Promise)) this.#run(identity);
+    else {
+      identity.then(
+        (known) => this.#run(known),
+        (error) => this.onError(error),
+      );
+    }
+    if (this.isOpen && (deadline !== undefined || this.host.isRemote)) this.host.watchSoon(this);
+  }
+
+  /** Watches the deadline of a call that is still running after the turn in which it began. */
+  watch(): void {
+    if (this.isOpen && this.deadline !== undefined) this.openGuard();
   }
 
   openGuard(): Guard {
     if (this.guard === undefined) {
-      this.guard = new Guard(this.frame.operationId);
+      this.guard = new Guard(this.frame.operationId, this.hasStarted);
       // A handler that continues after its call has ended may still read its signal.
       if (!this.hasCaller) this.guard.abandon(aborted(this.operationId, "the caller disconnected", true));
       this.guard.onEnd((error) => this.#onEnd(error));
+      if (this.isOpen) this.guard.arm(undefined, this.deadline, undefined);
     }
     return this.guard;
   }
 
   override receive(frame: FollowUp): void {
     if (frame.type !== "call.aborted" || !this.isOpen) return;
+    const guard = this.#guardToEnd();
     this.hasCaller = false;
-    if (this.guard === undefined) this.leave();
-    else this.guard.end({ kind: "aborted", reason: frame.reason });
+    if (guard === undefined) this.leave();
+    else guard.end({ kind: "aborted", reason: frame.reason });
   }
 
   /** Ends the call, because its caller has disconnected. The caller receives `ABORTED`, and the handler's signal fires. */
@@ -102,10 +112,16 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   }
 
   override endWith(error: CallError): void {
+    const guard = this.isOpen ? this.#guardToEnd() : undefined;
     if (!this.leave()) return;
     this.hasCaller = false;
     this.sendFailure(error);
-    this.guard?.end({ kind: "aborted", reason: error }, error);
+    guard?.end({ kind: "aborted", reason: error }, error);
+  }
+
+  /** Returns the guard, through which an observer is notified; `undefined` if nothing uses one. */
+  #guardToEnd(): Guard | undefined {
+    return this.observer === undefined ? this.guard : this.openGuard();
   }
 
   #run(identity: Identity | undefined): void {

@@ -1,6 +1,7 @@
 import { monotonicNow } from "../internal/deadlines.ts";
 import { Linked, LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
+import { deferTurn } from "../internal/timers.ts";
 import {
   type AuthenticatedIdentity,
   accessDenied,
@@ -101,6 +102,8 @@ export class RequestRunner implements RunningRequests {
   readonly maxRunning: number;
   /** Callbacks that are called and removed when no request is running. */
   waiting: Array<() => void> = [];
+  /** Calls that began in this turn of the event loop. */
+  #begun: Array<{ watch(): void }> = [];
   readonly #defaultTimeout: number;
   readonly #maxTimeout: number;
 
@@ -135,6 +138,16 @@ export class RequestRunner implements RunningRequests {
     if (left === Number.POSITIVE_INFINITY) return undefined;
     const now = Date.now(); // Read this clock first: a pause between the two reads must not extend the deadline.
     return now + (Number.isFinite(expiresAt) ? Math.min(left, expiresAt! - monotonicNow()) : left);
+  }
+
+  /** Lets a call watch its deadline and its caller from the next turn on. Most calls end sooner and save that cost. */
+  watchSoon(call: { watch(): void }): void {
+    if (this.#begun.push(call) > 1) return;
+    deferTurn(() => {
+      const begun = this.#begun;
+      this.#begun = [];
+      for (const each of begun) each.watch();
+    });
   }
 
   end(which: "subscriptions" | "all", toError: (operationId: string) => CallError): void {

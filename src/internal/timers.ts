@@ -1,6 +1,10 @@
 /** Maximum delay of timers of the platform, in ms. A longer one would fire immediately. */
 export const maxTimerDelay = 2 ** 31 - 1;
 
+/** Runs a function in the next turn of the event loop, after promise callbacks and I/O. */
+export const deferTurn: (run: () => void) => void =
+  typeof setImmediate === "function" ? (run) => setImmediate(run) : (run) => setTimeout(run, 0);
+
 /** A running timer. */
 export interface Timer {
   /** Cancels the timer. Has no effect after it has fired. */

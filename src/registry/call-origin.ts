@@ -31,6 +31,8 @@ export interface CallOrigin {
   onOpen?(): void;
   /** Ends the call early. Absent until `openGuard()` was called. */
   readonly guard?: Guard | undefined;
+  /** Whether the handler was called. A guard that is created later needs to know. */
+  hasStarted?: boolean;
   /** Returns the guard, created on first use. Missing for subscriptions, which have their own guard. */
   openGuard?(): Guard;
 }

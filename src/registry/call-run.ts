@@ -161,7 +161,7 @@ function runSync<T>(
   onError: (error: unknown) => T,
 ): Promise<T> {
   const validated = compiled.isForwarding ? input : compiled.validateSync(input);
-  call.guard?.start();
+  call.start();
   const { handler } = compiled;
   try {
     const result: unknown = handler(validated, call.context);

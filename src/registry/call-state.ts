@@ -182,11 +182,22 @@ export class CallState {
   }
 
   reportProgress(progress: Progress): void {
-    if (this.isFinished || this.guard?.ended !== undefined) return;
+    const guard = this.guard ?? this.incoming?.guard;
+    if (this.isFinished || guard?.ended !== undefined) return;
     this.core.reportProgress(this, progress);
     if (this.isOutermost) this.incoming?.reportProgress(progress);
     const { options } = this;
     if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), this.core.onProgressError);
+  }
+
+  /** Records that the handler is called. Throws if the call has ended, or if its deadline has passed. */
+  start(): void {
+    const { incoming, context } = this;
+    if (this.guard === undefined && incoming !== undefined) {
+      if (context.deadline === undefined || context.deadline > Date.now()) incoming.hasStarted = true;
+      else this.openGuard();
+    }
+    this.guard?.start();
   }
 
   /** Makes the call listen for the end of a handler that has not been called yet. */

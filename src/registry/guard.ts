@@ -42,11 +42,12 @@ export class Guard extends Linked implements Expiring {
   declare private baseWatch: Watch | undefined;
   declare private parentWatch: Watch | undefined;
 
-  constructor(operationId: string) {
+  /** @param started - Whether the handler was called before the guard was needed. */
+  constructor(operationId: string, started = false) {
     super();
     this.operationId = operationId;
     this.ended = undefined;
-    this.started = false;
+    this.started = started;
     this.released = false;
     this.endListener = undefined;
     this.expiresAt = Number.POSITIVE_INFINITY;

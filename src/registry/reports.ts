@@ -74,7 +74,6 @@ export class ObservedOutcome implements CallOutcome {
     this.#incoming = incoming;
     this.#end = end;
     incoming.observer = this;
-    incoming.openGuard();
   }
 
   onEarlyEnd(error: CallError): void {

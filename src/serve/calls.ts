@@ -59,9 +59,7 @@ export class ServerCalls {
     const runner = this.#runner;
     const refusal = this.#refusal();
     if (refusal !== undefined) return request.onError(refusal);
-    const call = new ClientCall(runner, request);
-    call.begin(request.identity, runner.deadlineOf(request));
-    if (call.isRunning) request.onClose((reason) => call.abort(reason));
+    new ClientCall(runner, request).begin(request.identity, runner.deadlineOf(request));
   }
 
   /** Starts a subscription, which requests values while there is credit: {@link maxValuesAhead} at first. Never throws. */
@@ -109,8 +107,9 @@ class ClientCall extends IncomingCall {
     this.client = client;
   }
 
-  get isRunning(): boolean {
-    return this.isOpen;
+  override watch(): void {
+    super.watch();
+    if (this.isOpen) this.client.onClose((reason) => this.abort(reason));
   }
 
   override reportProgress(progress: Progress): void {

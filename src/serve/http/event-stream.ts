@@ -1,5 +1,5 @@
 import { toBase64 } from "../../internal/base64.ts";
-import { startTimer, type Timer } from "../../internal/timers.ts";
+import { deferTurn, startTimer, type Timer } from "../../internal/timers.ts";
 import {
   CallError,
   eventStreamType,
@@ -18,10 +18,6 @@ import type { ServerExchange } from "./server-exchange.ts";
 const heartbeatMs = 15_000;
 
 const encoder = new TextEncoder();
-
-/** Runs a function when the events of this turn have been handled: values that arrive until then share one write. */
-const defer: (run: () => void) => void =
-  typeof setImmediate === "function" ? (run) => setImmediate(run) : (run) => setTimeout(run, 0);
 
 /** Events that are sent, or the end of the stream. */
 type Part = { done: false; value: string } | { done: true; value: undefined };
@@ -58,7 +54,7 @@ export class EventStream implements ValueReceiver {
 
   /** The handler was called. It may still fail before its first value, which is then the response. */
   onOpen(): void {
-    defer(() => this.#open());
+    deferTurn(() => this.#open());
   }
 
   onValue(envelope: ResponseEnvelope, seq: number): void {
@@ -156,7 +152,8 @@ export class EventStream implements ValueReceiver {
   #flushSoon(): void {
     const onPart = this.#onPart;
     this.#onPart = undefined;
-    if (onPart !== undefined) defer(() => onPart(this.#take()));
+    // Values that arrive until then share one write.
+    if (onPart !== undefined) deferTurn(() => onPart(this.#take()));
   }
 
   /** Removes the events that wait, and requests as many values. */

@@ -62,14 +62,9 @@ export class ToolCall implements Omit<ServedCall, "onResult" | "onError">, Faile
   /** Calls the listener when the client cancels the call or disconnects. */
   onClose(listener: (reason: unknown) => void): void {
     const { mcpReq, http } = this.#context;
-    const listen = () => {
-      onceAborted(mcpReq.signal, listener);
-      // The SDK aborts calls of an older session only if the client cancels them, and not when it disconnects.
-      if (this.#era === "legacy" && http?.req !== undefined) onceAborted(http.req.signal, listener);
-    };
-    // Most calls end sooner. Listening to signals would be a large part of their cost.
-    const timer = startTimer(listen, 1, { keepsAlive: false });
-    this.#ending.push(() => timer.stop());
+    onceAborted(mcpReq.signal, listener);
+    // The SDK aborts calls of an older session only if the client cancels them, and not when it disconnects.
+    if (this.#era === "legacy" && http?.req !== undefined) onceAborted(http.req.signal, listener);
   }
 
   onProgress(reported: Progress): void {

@@ -1,3 +1,4 @@
+import { deferTurn } from "../../internal/timers.ts";
 import { encode, type FrameLimits, type WireFrame } from "../codec/index.ts";
 import type { BrokerAdapter } from "./broker-adapter.ts";
 import type { Channel } from "./connection.ts";
@@ -20,9 +21,6 @@ const maxSenderLength = 1_024;
 
 /** Runs a function at the end of this turn. It runs after all promise callbacks if the runtime supports that. */
 export const defer: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
-
-/** Runs a function in a later turn, after promise callbacks and I/O. */
-const deferTurn: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : setTimeout;
 
 /**
  * Combines the frames that are sent to one peer in one turn into one message, because a message costs many times as
