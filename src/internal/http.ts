@@ -24,8 +24,7 @@ export const statusTexts: Readonly<Record<number, string>> = {
  * missing or malformed, or the header is repeated.
  */
 export function parseBearer(authorization: string): string | null | undefined {
-  const match = /^bearer(?: +([^\s,]+))?$/i.exec(authorization);
-  if (match !== null) return match[1] ?? null;
+  if (/^bearer +[^\s,]+$/i.test(authorization)) return authorization.slice(authorization.lastIndexOf(" ") + 1);
   // A repeated header is joined with commas, which tokens do not contain (RFC 6750, section 2.1).
   return /(?:^|,)\s*bearer(?:[\s,]|$)/i.test(authorization) ? null : undefined;
 }
@@ -49,13 +48,13 @@ export function parseOrigin(origin: string): URL | undefined {
  * repeated headers are joined. Of some of them, the `headers` of Node have only the first.
  */
 export function readRawHeader(rawHeaders: readonly string[], wanted: string): string | null {
-  const name = wanted.toLowerCase();
   let found: string | null = null;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const sent = rawHeaders[index]!;
-    if (sent.length !== name.length || (sent !== name && sent.toLowerCase() !== name)) continue;
+    // Servers look for headers that most requests do not have, so names of another length are skipped first.
+    if (sent.length !== wanted.length || (sent !== wanted && sent.toLowerCase() !== wanted.toLowerCase())) continue;
     const value = rawHeaders[index + 1]!.trim();
-    found = found === null ? value : found + (name === "cookie" ? "; " : ", ") + value;
+    found = found === null ? value : found + (sent.toLowerCase() === "cookie" ? "; " : ", ") + value;
   }
   return found;
 }

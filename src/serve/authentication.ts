@@ -114,7 +114,7 @@ export class Authentication {
   #toCaller(result: unknown, credentials: Credentials, changes: number): Caller | CallError {
     const expiresAt = expiryOf(result);
     const identity = toIdentity(result);
-    const isExpired = expiresAt <= Date.now();
+    const isExpired = expiresAt !== Number.POSITIVE_INFINITY && expiresAt <= Date.now();
     if (identity === undefined ? result === undefined && !this.#hasCredentials(credentials) : !isExpired) {
       return { kind: "caller", identity, expiresAt, credentials, changes, headers: undefined };
     }

@@ -43,13 +43,14 @@ export function parseJSONBody(
  * @param path - JSON pointer to the value in what the label names
  */
 export function parseJSON(text: string, maxDepth: number, label: string, path = ""): unknown {
-  const invalid = (message: string) => validationError(label, [{ path, message }]);
-  if (isNestedDeeper(text, maxDepth)) throw invalid(`must not be nested more than ${maxDepth} levels deep`);
+  const isTooDeep = isNestedDeeper(text, maxDepth);
   try {
-    return JSON.parse(text);
+    if (!isTooDeep) return JSON.parse(text);
   } catch {
-    throw invalid("must be valid JSON"); // Without a cause: the message of the parser quotes the input.
+    // Without a cause: the message of the parser quotes the input.
   }
+  const message = isTooDeep ? `must not be nested more than ${maxDepth} levels deep` : "must be valid JSON";
+  throw validationError(label, [{ path, message }]);
 }
 
 /** Only UTF-8, and no other parameter: a list of types or a type with trailing characters is refused. */

@@ -174,6 +174,7 @@ export class InputMapping {
     const invalid = (path: string, message: string) =>
       validationError(`body of ${quote(this.#operationId)}`, [{ path, message }]);
     if (!isObject(body)) throw invalid("", "must be an object");
+    if (this.parameters.length === 0) return body;
     const repeated = Object.keys(input).find((name) => Object.hasOwn(body, name));
     if (repeated === undefined) return { ...body, ...input };
     throw invalid(`/${repeated}`, "must not be in the body, because it is in the URL");
