@@ -1,13 +1,18 @@
 /**
  * `npm run mcp-clients`: installs published MCP clients from npm, and lets each list and call the tools of a registry that
- * is served over HTTP and stdio: the command line of the MCP Inspector in every mode, under a Node that supports it, and
- * mcporter.
+ * is served over HTTP and stdio: the clients of both versions of the SDK, the command line of the MCP Inspector in every
+ * mode, under a Node that supports it, and mcporter.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Client as SDKClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as OlderStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport as OlderHTTP } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { startConformanceServer } from "./mcp/conformance-server.ts";
 import { installPackage } from "./mcp/install.ts";
 import { printTable } from "./mcp/table.ts";
@@ -20,10 +25,10 @@ const newerNode = `node-${platform}-${process.arch}`;
 
 interface Client {
   name: string;
-  /** Arguments of a command that prints the names of the tools. */
-  list: string[];
-  /** Arguments of a command that prints the result of `test_simple_text`. */
-  call: string[];
+  /** Returns text with the names of the tools. */
+  list: () => Promise<string>;
+  /** Returns text with the result of `test_simple_text`. */
+  call: () => Promise<string>;
 }
 
 const [inspector, mcporter] = await Promise.all([
@@ -36,7 +41,7 @@ const rows: string[][] = [];
 let failures = 0;
 try {
   for (const client of listClients(`${server.url}/mcp`)) {
-    const results = [await run(client.list), await run(client.call)];
+    const results = [await client.list().catch(String), await client.call().catch(String)];
     const isFine = [results[0]!.includes("test_simple_text"), results[1]!.includes(expected)];
     if (!isFine.every(Boolean)) {
       failures += 1;
@@ -58,31 +63,60 @@ function listClients(url: string): Client[] {
   // Not by an environment variable, because clients start programs with a few variables of their own choice.
   const tsx = [fileURLToPath(import.meta.resolve("tsx/cli")), "--tsconfig", join(root, "tsconfig.json")];
   const program = [process.execPath, ...tsx, join(root, "scripts/mcp-stdio-server.ts")];
-  const inspect = (name: string, target: string[], ...options: string[]): Client => {
-    const command = [node, launcher, "--cli", ...target];
-    return {
-      name: `inspector 2.12.0, ${name}`,
-      list: [...command, "--method", "tools/list", "--strict", ...options],
-      call: [...command, "--method", "tools/call", "--tool-name", "test_simple_text", ...options],
-    };
+  const command = (name: string, list: string[], call: string[]): Client => {
+    return { name, list: () => run(list), call: () => run(call) };
   };
-  const porter = [process.execPath, join(mcporter, "node_modules/mcporter/dist/cli.js")];
-  const place = ["--http-url", url, "--allow-http"];
+  const inspect = (name: string, target: string[], ...options: string[]): Client => {
+    const base = [node, launcher, "--cli", ...target, ...options, "--method"];
+    const call = [...base, "tools/call", "--tool-name", "test_simple_text"];
+    return command(`inspector 2.12.0, ${name}`, [...base, "tools/list", "--strict"], call);
+  };
+  const porter = (name: string, ...place: string[]): Client => {
+    const base = [process.execPath, join(mcporter, "node_modules/mcporter/dist/cli.js")];
+    const call = [...base, "call", ...place, "test_simple_text"];
+    return command(`mcporter 0.9.0, ${name}`, [...base, "list", ...place, "--schema"], call);
+  };
   return [
+    ...listSDKClients(new URL(url), program),
     ...["legacy", "auto", "modern"].flatMap((era) => [
       inspect(`HTTP, ${era}`, [url], "--protocol-era", era),
       inspect(`stdio, ${era}`, program, "--protocol-era", era),
     ]),
-    {
-      name: "mcporter 0.9.0, HTTP",
-      list: [...porter, "list", ...place, "--schema"],
-      call: [...porter, "call", ...place, "test_simple_text"],
-    },
-    {
-      name: "mcporter 0.9.0, stdio",
-      list: [...porter, "list", "--stdio", program.join(" "), "--schema"],
-      call: [...porter, "call", "--stdio", program.join(" "), "test_simple_text"],
-    },
+    porter("HTTP", "--http-url", url, "--allow-http"),
+    porter("stdio", "--stdio", program.join(" ")),
+  ];
+}
+
+function listSDKClients(url: URL, [command = "", ...args]: string[]): Client[] {
+  const info = { name: "mcp-clients", version: "1.0.0" };
+  const start = { command, args, stderr: "ignore" as const };
+  const create = (name: string, connect: () => Promise<OlderClient | SDKClient>): Client => {
+    const use = async (work: (client: OlderClient | SDKClient) => Promise<unknown>): Promise<string> => {
+      const client = await connect();
+      return JSON.stringify(await work(client).finally(() => client.close()));
+    };
+    const call = () => use((client) => client.callTool({ name: "test_simple_text", arguments: {} }));
+    return { name: `SDK ${name}`, list: () => use((client) => client.listTools()), call };
+  };
+  const older = (name: string, createTransport: () => OlderHTTP | OlderStdio): Client =>
+    create(`1.x, ${name}`, async () => {
+      const client = new OlderClient(info);
+      await client.connect(createTransport() as never);
+      return client;
+    });
+  const newer = (name: string, createTransport: () => StreamableHTTPClientTransport | StdioClientTransport): Client[] =>
+    (["legacy", "auto", { pin: "2026-07-28" }] as const).map((mode) =>
+      create(`2.x, ${name}, ${typeof mode === "string" ? mode : "modern"}`, async () => {
+        const client = new SDKClient(info, { versionNegotiation: { mode } });
+        await client.connect(createTransport());
+        return client;
+      }),
+    );
+  return [
+    older("HTTP", () => new OlderHTTP(url)),
+    older("stdio", () => new OlderStdio(start)),
+    ...newer("HTTP", () => new StreamableHTTPClientTransport(url)),
+    ...newer("stdio", () => new StdioClientTransport(start)),
   ];
 }
 
