@@ -302,6 +302,23 @@ describe.each(protocols)("an import of a served registry over %s", (protocol) =>
   });
 });
 
+test("an import over a version before 2025-11-25 throws the same errors", async () => {
+  const handler = () => {
+    throw new CallError("VALIDATION_ERROR", "The date is in the past.", { field: "date" });
+  };
+  const fail = defineOperation({ ...any, name: "fail", type: "mutation", handler });
+  const registry = createRegistry({ operations: [fail] });
+  const server = serve(registry);
+  // A proxy that speaks an older version.
+  const fetch = async (request: Request): Promise<Response> => {
+    if (request.method !== "POST") return server.fetch(request);
+    const body = (await request.text()).replace('"protocolVersion":"2025-11-25"', '"protocolVersion":"2025-06-18"');
+    return server.fetch(new Request(request.url, { method: "POST", headers: request.headers, body }));
+  };
+  const back = await importFrom({ ...server, fetch }, "legacy");
+  expect(await outcomeOf(back, "test.fail", {})).toEqual(await outcomeOf(registry, "test.fail", {}));
+});
+
 test("GitHub's operations are found, described and called in search mode", async () => {
   const path = fileURLToPath(import.meta.resolve("@octokit/openapi/generated/api.github.com.json"));
   const requests: string[] = [];
