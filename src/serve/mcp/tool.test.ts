@@ -40,6 +40,9 @@ describe("the description of a tool", () => {
   test("shows the view of callers, who may omit what has a default", () => {
     const tool = describeOperation({ inputSchema: Type.Object({ a: Type.Number({ default: 1 }), b: Type.Number() }) });
     expect(tool.inputSchema.required).toEqual(["b"]);
+    const whole = { inputSchema: Type.Integer({ default: 7 }) };
+    expect(describeOperation(whole).inputSchema.required).toBeUndefined();
+    expect(describeOperation({ ...whole, fillDefaults: false }).inputSchema.required).toEqual(["input"]);
   });
 
   test("wraps an input that is not an object, and keeps its references valid", () => {

@@ -91,8 +91,10 @@ function createDescription(operation: ServedOperation, era: ProtocolEra): ToolDe
 function placeInput(operation: ServedOperation): PlacedSchema {
   const { inputSchema } = operation.published;
   if (!isInputWrapped(operation)) return place(inputSchema, "/inputSchema", adaptInput, asObject);
+  const isFilled = operation.fillsDefaults && getOwn(inputSchema, "default") !== undefined;
+  const required = isFilled || mayBeUndefined(inputSchema) ? [] : ["input"];
   return place(inputSchema, "/inputSchema/properties/input", adaptInput, (input) => {
-    return { ...toWrapper({ input }, mayBeUndefined(inputSchema) ? [] : ["input"]), additionalProperties: false };
+    return { ...toWrapper({ input }, required), additionalProperties: false };
   });
 }
 
