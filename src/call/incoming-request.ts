@@ -33,7 +33,7 @@ const log = logger("call");
 
 /**
  * Authenticates a caller. Receives the token, the identity that the request claims and the request itself. None of them
- * is trustworthy by itself. Return `undefined` to continue the call without an identity, or throw to refuse it. With
+ * is trustworthy without verification. Return `undefined` to continue the call without an identity, or throw to refuse it. With
  * `expiresAt`, the subscriptions of that identity end at that time.
  */
 export type Authenticate = (

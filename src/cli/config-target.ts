@@ -37,7 +37,7 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig &
   const file = await findConfig(folder);
   if (file === undefined) {
     throw usageError(
-      "There is nothing to work on. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.",
+      "No configuration, hub or source was found. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.",
     );
   }
   const prompt = createPrompt(context);

@@ -20,7 +20,7 @@ export const resultOptions = {
   envelope: { type: "boolean", description: "Print the whole envelope, data and meta." },
 } as const satisfies CommandOptions;
 
-/** Prints values as the options say. */
+/** Prints values in the format of the options. */
 export interface Printer {
   /** Prints one value, or what `--jq` selects in it. */
   print(value: unknown): Promise<void>;

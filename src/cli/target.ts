@@ -44,12 +44,12 @@ export interface Target {
 
 /** Options of the commands that work on a target. Without any of them, `OPERATIONS_HUB` or a configuration in the folder is used. */
 export const targetOptions = {
-  config: { type: "string", value: "FILE", description: "Work on the operations of a configuration." },
-  hub: { type: "string", value: "URL", description: "Work on a running hub. Its token is OPERATIONS_TOKEN." },
-  openapi: { type: "string", value: "URL|FILE", description: "Work on the API of an OpenAPI document." },
+  config: { type: "string", value: "FILE", description: "Use the operations of a configuration." },
+  hub: { type: "string", value: "URL", description: "Use a running hub. Its token is OPERATIONS_TOKEN." },
+  openapi: { type: "string", value: "URL|FILE", description: "Use the API of an OpenAPI document." },
   "base-url": { type: "string", value: "URL", description: "Send the requests of --openapi to this URL." },
-  mcp: { type: "string", value: "URL", description: "Work on an MCP server." },
-  "mcp-command": { type: "string", value: "COMMAND", description: "Work on an MCP server that this command starts." },
+  mcp: { type: "string", value: "URL", description: "Use an MCP server." },
+  "mcp-command": { type: "string", value: "COMMAND", description: "Use an MCP server that this command starts." },
   timeout: {
     type: "string",
     value: "DURATION",

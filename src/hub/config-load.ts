@@ -80,7 +80,7 @@ async function runProgram(file: string): Promise<ParsedText> {
   let module: unknown;
   try {
     module = await load().catch((error) => {
-      // Node does not say where a syntax error is, and has run nothing. What failed is transpiled now, which reports the line.
+      // Node does not report the line of a syntax error, and has run nothing. Transpiling the file reports it.
       if (error instanceof SyntaxError && findLine(error, file) === undefined) return load();
       throw error;
     });

@@ -52,7 +52,7 @@ export async function openBus<Options extends object>(
   };
 }
 
-/** Reports whether a transport has a connection. It reconnects by itself. */
+/** Reports whether a transport has a connection. It reconnects automatically. */
 export function watchLink(transport: Transport): Pick<OpenedSource, "watch"> {
   return {
     watch: (listener) => void transport.onLinkChange?.((error) => listener(error && mapError(error))),

@@ -50,7 +50,7 @@ export interface OpenedSource {
   readonly source: OperationSource;
   /**
    * Calls `listener` with the problem when the connection is lost, and without one when it is back. `hasStopped` means that
-   * the source no longer reconnects by itself. Sources without a connection do not have this method.
+   * the source no longer reconnects automatically. Sources without a connection do not have this method.
    */
   watch?(listener: (problem?: CallError, hasStopped?: boolean) => void): void;
   /** Connects again after `hasStopped`. */
@@ -162,7 +162,7 @@ export class HubSource {
     return unavailable(`The source "${this.plan.name}" was stopped.`, { mayHaveRun: false });
   }
 
-  /** Connects until that succeeds. Connects again when the source has stopped to reconnect by itself. */
+  /** Connects until that succeeds. Connects again when the source no longer reconnects automatically. */
   async #keepConnected(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {

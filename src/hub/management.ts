@@ -109,7 +109,7 @@ export function managementOperations(
     define({
       name: "call",
       type: "query",
-      description: "Returns a recorded call, and the calls that it made, in the order in which they started.",
+      description: "Returns a recorded call and its nested calls, the earliest first.",
       inputSchema: Type.Object({ requestId: Type.String() }),
       outputSchema: Type.Array(callSchema),
       errors: { CALL_NOT_FOUND: Type.Object({ requestId: Type.String() }) },

@@ -39,7 +39,7 @@ function findFastResponse(): typeof Response {
 }
 
 /**
- * What a server learns about a request of Node. Its headers and its body are read without the classes of the web, which
+ * Information about a request of Node for a server. Its headers and its body are read without the classes of the web, which
  * would be a large part of the cost of a call.
  */
 export class IncomingInfo implements FetchInfo {

@@ -34,7 +34,7 @@ export type SecurityScheme =
       description?: string;
     };
 
-/** What documents tell clients about an authenticator. */
+/** The description of an authenticator in documents for clients. */
 export interface AuthenticatorDescription {
   /** Security schemes by name. A caller needs one of them. */
   securitySchemes: Record<string, SecurityScheme>;

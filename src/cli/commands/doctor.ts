@@ -192,7 +192,7 @@ async function checkHistory({ history }: ResolvedConfig): Promise<CheckResult[]>
   return [];
 }
 
-/** Checks that the hub can listen where the configuration says. */
+/** Checks that the hub can listen on the configured address. */
 async function checkPort({ serve = {} }: ResolvedConfig, context: TargetContext): Promise<CheckResult[]> {
   const { host = "127.0.0.1", port = 4_000 } = { ...serve, ...readPort(context.environment) };
   const url = `http://${host}:${port}`;

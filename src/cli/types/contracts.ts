@@ -65,7 +65,7 @@ function readNamespace(namespace: string, specs: readonly OperationSpec[]): Name
 function nameDefinitions(definitions: readonly Definition[]): Definition[] {
   const identifiers = definitions.map(({ name }) => toIdentifier(name));
   for (const [index, definition] of definitions.entries()) definition.name = identifiers[index]!;
-  // Definitions may be recursive. At first, equal identifiers are one name. Each round gives definitions that differ
+  // Definitions may be recursive. At first, equal identifiers are one name. Each round assigns definitions that differ
   // different names. In the next round, this distinguishes the definitions that refer to them.
   for (let count = 0, previous = -1; count !== previous; ) {
     previous = count;

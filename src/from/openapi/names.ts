@@ -11,7 +11,7 @@ export function pathName(method: string, path: string): string {
   return [method.toLowerCase(), ...parts].join("_");
 }
 
-/** Returns the name that the configuration gives to an operation, or its own. */
+/** Returns the name of an operation from `rename` of the configuration, or its own. */
 export function renamed({ rename }: HTTPServiceConfig, name: string, { method, path }: MethodEntry): string {
   const other = typeof rename === "function" ? rename(name, { method, path }) : getOwn(rename, name);
   return typeof other === "string" && other !== "" ? other : name;

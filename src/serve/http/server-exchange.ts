@@ -227,7 +227,7 @@ export class ServerExchange implements ServedCall {
     }
   }
 
-  /** Responds to a request whose input cannot be read. A caller without the scopes learns nothing about the input. */
+  /** Responds to a request whose input cannot be read. A caller without the scopes receives no details about the input. */
   #refuse(error: unknown): void {
     const { id, access } = this.route!.operation;
     const decision = checkScopes(access, this.identity);

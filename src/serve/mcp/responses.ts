@@ -33,7 +33,7 @@ export async function passOn(response: Response, headers: HeaderValues, info?: F
 }
 
 /**
- * Returns the parameters of `WWW-Authenticate` from which MCP clients learn where to obtain a token (RFC 9728). Empty if
+ * Returns the parameters of `WWW-Authenticate` with which MCP clients find where to obtain a token (RFC 9728). Empty if
  * the authenticator does not accept tokens of an authorization server.
  */
 export function toChallengeParameters(gate: Gate, request: GateRequest, info: FetchInfo | undefined): string[] {

@@ -283,7 +283,7 @@ test("two targets, and none, are refused", async () => {
   expect(none).toEqual({
     stdout: "",
     stderr:
-      "error: There is nothing to work on. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.\n",
+      "error: No configuration, hub or source was found. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.\n",
     exitCode: 2,
   });
 });
