@@ -15,12 +15,12 @@ c();
 // #endregion call
 `;
 
-test("a region comes without markers and common indentation, its pieces joined by an empty line", () => {
+test("a region has no markers and no common indentation, and an empty line joins its pieces", () => {
   expect(readRegion(file, "call")).toBe("a();\n\n  b();\n\nc();");
   expect(readRegion(file, "inner")).toBe("a();");
 });
 
-test("without a name the whole file comes, without markers", () => {
+test("without a name, the whole file is returned without markers", () => {
   expect(readRegion("// #region a\nx();\n// #endregion a\n", undefined)).toBe("x();");
 });
 

@@ -81,7 +81,7 @@ test("the reason of a refusal names the token, because the operation is not know
   });
 });
 
-test("tokens of several authenticators are told apart", async () => {
+test("firstOf distinguishes the tokens of its authenticators", async () => {
   const stored = createToken();
   const other = jwt({ ...options, issuer: "https://other.example.com/", key: new Uint8Array(32) });
   const tokens = bearerTokens([{ hash: stored.hash, identity: { id: "bob", scopes: [] } }]);

@@ -67,7 +67,7 @@ test("authenticate maps a token to an identity and outranks the claim", async ()
   ]);
 });
 
-test("what authenticate throws refuses the call without telling why", async () => {
+test("an error of authenticate refuses the call, and its message is not sent", async () => {
   const { ask } = setUp([operation("secret", () => 1)], {
     authenticate: () => {
       throw new Error("the database password is 1234");
@@ -80,7 +80,7 @@ test("what authenticate throws refuses the call without telling why", async () =
   expect(JSON.stringify(reply)).not.toContain("1234");
 });
 
-test("a trusted bus, and a transport that knows its caller, are believed", async () => {
+test("the identity of a trusted bus, and of a transport that authenticates its callers, is accepted", async () => {
   const trusting = setUp([secret()], { trustedBus: true });
   const connected = setUp([secret()]);
 

@@ -39,7 +39,7 @@ test("a handler of your own is drained: subscriptions end, calls may finish", as
   expect(calls.pendingCount).toBe(0);
 });
 
-test("what does not finish in time fails, and stopping does not wait longer", async () => {
+test("calls that do not finish in time fail, and stopping does not wait longer", async () => {
   const calls = new PendingRequestMap();
   const stop = calls.handle(Object.assign(() => {}, listed));
   await stop.ready;

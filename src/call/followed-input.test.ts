@@ -144,7 +144,7 @@ describe("input of a followed operation", () => {
   });
 });
 
-test("what middleware of the hub returns is wrapped, and what the worker returns is passed on", async () => {
+test("a result of the hub's middleware is wrapped, and the envelope of the worker is passed on", async () => {
   const { hub } = await connect([define()]);
   const passed = await hub.execute("task.create", { title: "a" });
   hub.use(() => "instead");

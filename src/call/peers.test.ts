@@ -96,7 +96,7 @@ test("envelopes of a peer are not normalised again and keep their drift", async 
   ]);
 });
 
-test("what the peer's own check policy left as it was stays so", async () => {
+test("the hub does not change data that the peer's check policy left unchanged", async () => {
   const bus = new InProcessBus();
   const hub = await startHub(bus);
   const meta = { drift: [{ path: "/id", kind: "mismatch" as const }] };

@@ -6,7 +6,7 @@ import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap } from "./index.ts";
 import { operation } from "./testing.ts";
 
-test("what is registered while the link is lost is served and announced when it is back", async () => {
+test("operations that are registered while the link is lost are served and announced when it is restored", async () => {
   const inner = createInProcessTransport();
   let isLost = false;
   const whileConnected = async <T>(act: () => Promise<T>): Promise<T> => {

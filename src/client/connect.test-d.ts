@@ -32,7 +32,7 @@ test("declared errors are narrowed", () => {
   client.task.create.isError(error, "TITLE_GONE");
 });
 
-test("what the registry does not have is refused", () => {
+test("operations that the registry does not have are refused", () => {
   const client = connect<TaskRegistry>(new URL("ws://localhost/"), { token: "x", timeout: 5_000 });
 
   // @ts-expect-error: the title is missing

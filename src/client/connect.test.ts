@@ -93,7 +93,7 @@ test("an operation that is called as a path of properties fails with the name th
   );
 });
 
-test("nothing is opened before the first call, and closing twice is fine", async () => {
+test("no connection is opened before the first call, and closing twice is allowed", async () => {
   const requests: string[] = [];
   let closes = 0;
   const transport = {

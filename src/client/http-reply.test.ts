@@ -351,7 +351,7 @@ describe("streams", () => {
     await client.close();
   });
 
-  test("no more is read than the consumer takes", async () => {
+  test("values are read only when the consumer requests them", async () => {
     let pulled = 0;
     const pull = (controller: ReadableStreamDefaultController) => {
       pulled += 1;

@@ -201,7 +201,7 @@ describe("a reload", () => {
     expect(await hub.reload()).toEqual({ added: ["tasks"], restarted: [], removed: [] });
   });
 
-  test("keeps listening as the program that started the hub has asked for", async () => {
+  test("keeps the host and port that the program passed to createHub", async () => {
     const file = join(tests.folder, "operations.config.json");
     await writeFile(file, JSON.stringify({ serve: { port: 4000 } }));
     const hub = await start({}, { file, listen: { port: 0 } });

@@ -71,7 +71,7 @@ describe("hosts without authentication", () => {
     "127.8.0.1:80",
     "[::1]:80",
   ];
-  test.each(local)("a request to %s is answered", (host) => {
+  test.each(local)("a request to %s is accepted", (host) => {
     expect(brief(check({ authenticate: "none" }, { host }))).toBe("anonymous");
   });
 
@@ -87,7 +87,7 @@ describe("hosts without authentication", () => {
     expect(brief(check({ authenticate: "none" }, {}, { url: "/relative" }))).toBe(403);
   });
 
-  test("allowPublic of the listener answers requests to any host and from any machine", () => {
+  test("with allowPublic of the listener, requests to any host and from any machine are accepted", () => {
     const headers = { host: "api.example.com" };
     const info = { allowPublic: true, remoteAddress: "192.0.2.7" };
     expect(brief(check({ authenticate: "none" }, headers, { info }))).toBe("anonymous");
@@ -111,7 +111,7 @@ describe("hosts without authentication", () => {
     expect(brief(check({ authenticate: "none" }, forwarded))).toBe("anonymous");
   });
 
-  test("with authentication any host is answered", () => {
+  test("with authentication, requests to any host are accepted", () => {
     expect(brief(check({ authenticate: tokens }, { host: "api.example.com" }))).toBe("anonymous");
   });
 });
@@ -161,7 +161,7 @@ describe("web pages", () => {
     expect(new Gate({ authenticate: "none" }).vary).toBe("");
   });
 
-  test("a preflight of an allowed origin is answered without credentials, any other is refused", () => {
+  test("a preflight of an allowed origin needs no credentials, and any other preflight is refused", () => {
     const options: GateOptions = { authenticate: tokens, cors: { origins: [app] } };
     const preflight = {
       host,

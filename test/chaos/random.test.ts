@@ -3,12 +3,12 @@ import { Random } from "./random.ts";
 
 const draw = (random: Random) => Array.from({ length: 5 }, () => random.integer(1, 6));
 
-test("the same seed gives the same numbers, another one others", () => {
+test("the same seed produces the same numbers, and another seed different ones", () => {
   expect(draw(new Random(7))).toEqual(draw(new Random(7)));
   expect(draw(new Random(7))).not.toEqual(draw(new Random(8)));
 });
 
-test("what a fork gives depends on the seed and its name, not on what was drawn before", () => {
+test("the numbers of a fork depend on the seed and its name, not on earlier numbers", () => {
   const drawn = new Random(7);
   draw(drawn);
 

@@ -84,7 +84,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(await call).toMatchObject({ mayHaveRun: true });
     });
 
-    test("what a killed worker had begun is not begun by another", async () => {
+    test("a call that a killed worker had started is not started by another worker", async () => {
       const heartbeat = 1_000;
       const starting = [startWorker(broker, port, { heartbeat }), startWorker(broker, port, { heartbeat })] as const;
       await using killed = await starting[0];

@@ -144,7 +144,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     await stranger.close();
   });
 
-  test("nothing is published to an address that a peer claims when it is not an inbox", async () => {
+  test("nothing is published to an address of a peer that is not an inbox", async () => {
     await using _ = await serve([echo]);
     await using calls = await ask();
     const stranger = await connectNATS({ servers });

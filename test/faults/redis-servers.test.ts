@@ -127,7 +127,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     expect([afterwards, await vi.waitFor(echo)]).toEqual([1, 1]);
   });
 
-  test("what could not be served while the link was cut can be served afterwards", async () => {
+  test("operations that could not be served while the link was cut are served afterwards", async () => {
     await using worker = await connectThroughProxy({ heartbeat: 1_000 });
     await using calls = await ask();
     const onRequest: Parameters<Transport["serve"]>[1] = (frame, reply) => {
@@ -146,7 +146,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     );
   });
 
-  test("what a worker stops to serve while its link is cut is not found afterwards", async () => {
+  test("an operation that a worker withdraws while its link is cut is not found afterwards", async () => {
     await using worker = await connectThroughProxy();
     await using calls = await ask();
     const stop = await worker.transport.serve(["test.stopped"], () => () => {});

@@ -108,7 +108,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(left.every((time) => time > 0 && time <= 60_000)).toBe(true);
     });
 
-    test("a request that comes twice is started once, while it runs and when it has ended", async () => {
+    test("a repeated request is started once, while it runs and after it has ended", async () => {
       const starts: string[] = [];
       let release = () => {};
       const hold = operation("hold", (_input, { requestId }) => {
@@ -134,7 +134,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(stranger.heard.filter(({ requestId }) => requestId === "r")).toHaveLength(1);
     });
 
-    test("two workers start a request once each at most, however often it comes", async () => {
+    test("each of two workers starts a repeated request at most once", async () => {
       const starts: string[] = [];
       const note = (who: string) => operation("note", (_input, { requestId }) => starts.push(`${requestId} ${who}`));
       await using _first = await serve([note("first")]);

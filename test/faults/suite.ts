@@ -133,7 +133,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
     });
 
-    test("nothing that was asked while the server was away is run when it is back", async () => {
+    test("calls that were made while the server was down do not run when it is back", async () => {
       const ledger = new Ledger(broker);
       await serve(ledger.reportOf("worker"));
       const calls = await connect();
@@ -180,7 +180,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
     });
 
-    test("a worker that was cut off does not run what came too late", async () => {
+    test("a worker that was disconnected does not run requests that arrive too late", async () => {
       await using proxy = await startProxy(service.port);
       const ledger = new Ledger(broker);
       const started: number[] = [];
@@ -227,7 +227,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(events).toHaveLength(4);
     });
 
-    test("one call more than may be pending is refused, and all settle when the transport is closed", async () => {
+    test("a call above the limit of pending calls is refused, and all calls settle when the transport is closed", async () => {
       await serve();
       const transport = await connectBroker(broker, service.port, { heartbeat });
       const calls = new PendingRequestMap(transport, { limits: { pendingCalls: 1_000 } });

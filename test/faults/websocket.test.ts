@@ -59,7 +59,7 @@ describe("a server that dies", () => {
     await vi.waitFor(async () => expect((await calls.call("test.echo", 1)).data).toBe(1));
   });
 
-  test("what a client serves is announced again after a reconnect", async () => {
+  test("the operations of a client are announced again after a reconnect", async () => {
     const first = await startServer({ acceptOperations: true }, { port: await findFreePort() });
     const client = await createWebSocketTransport(first.url, quickly);
     closing.push(() => client.close());

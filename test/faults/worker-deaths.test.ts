@@ -118,7 +118,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 // After the tests above, because it blocks their process too.
 for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
   describe.skipIf(service === undefined)(`callers on ${broker}`, () => {
-    test("a caller that was blocked for three heartbeats reads first what came meanwhile", async () => {
+    test("a caller that was blocked for three heartbeats first reads the messages that arrived meanwhile", async () => {
       const port = service?.port ?? 0;
       const prefix = `blocked-${broker}`;
       await using worker = await startWorker(broker, port, { heartbeat, env: { PREFIX: prefix } });

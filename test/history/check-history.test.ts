@@ -236,7 +236,7 @@ test("events are read in the order of their times, however they were merged", ()
   expect(checkHistory(history)).toEqual([]);
 });
 
-test("a violation is told with the events that show it, in the order in which they happened", () => {
+test("a violation is printed with its events, in order of time", () => {
   const [violation] = checkHistory([asked(100), started(101.25), ended(102), failed(103, "UNAVAILABLE", false)]);
 
   expect(formatViolation(violation!)).toBe(

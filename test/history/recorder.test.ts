@@ -10,7 +10,7 @@ function createFolder(): string {
   return folder;
 }
 
-test("what several processes wrote becomes one history, in the order in which it happened", () => {
+test("the records of several processes become one history, in order of time", () => {
   const folder = createFolder();
   const [caller, worker] = [join(folder, "caller"), join(folder, "worker")];
   const first = createRecorder(caller, "caller");

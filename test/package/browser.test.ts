@@ -47,7 +47,7 @@ async function bundleProgram(): Promise<{ files: Map<string, string>; nodeModule
 
 const { files, nodeModules } = await bundleProgram();
 
-test("the bundled root asks for no module of Node", () => {
+test("the bundled root imports no module of Node", () => {
   expect(nodeModules).toEqual([]);
 });
 

@@ -164,7 +164,7 @@ test("declarations of exported operations need no other package, where users see
   expect(compile(folder)).toBe("");
 });
 
-test("an option may be undefined, as what comes from the environment is, also with exactOptionalPropertyTypes", () => {
+test("an option may be undefined, like an unset environment variable, also with exactOptionalPropertyTypes", () => {
   const program = `import { createRegistry, defineOperation, PendingRequestMap, Type } from "@alkdev/operations";
     import { connect } from "@alkdev/operations/client";
     import { mcpSource } from "@alkdev/operations/from-mcp";
@@ -233,6 +233,6 @@ test("publint has nothing to say", async () => {
   expect(messages.map((message) => formatMessage(message, pkg as Record<string, unknown>))).toEqual([]);
 });
 
-test("are-the-types-wrong has nothing to say", () => {
+test("are-the-types-wrong reports no problem", () => {
   expect(() => run(tool("attw"), [inject("tarball"), "--profile", "esm-only", "--no-color"])).not.toThrow();
 });

@@ -27,7 +27,7 @@ async function setUp() {
   return { proxy, client, heard, answers };
 }
 
-test("what is sent while one way is cut arrives when it is whole again, and the other way is not touched", async () => {
+test("data sent while one direction is cut arrives when it is restored, and the other direction is not affected", async () => {
   const { proxy, client, heard, answers } = await setUp();
 
   proxy.blackhole("down");
@@ -56,7 +56,7 @@ test("a delay holds back both ways and keeps the order, also when it ends", asyn
   expect(took).toBeGreaterThanOrEqual(295);
 });
 
-test("a reset cuts what is there and takes what comes", async () => {
+test("a reset closes open connections and accepts new ones", async () => {
   const { proxy, client } = await setUp();
   const cut = new Promise((resolve) => client.on("error", resolve));
 

@@ -104,7 +104,7 @@ describe("integers beyond 2^53 in a response", () => {
     expect(await call("anything")).toEqual({ data: { n: [9007199254740992] }, drift: ["mismatch /n/0"] });
   });
 
-  test("are left as they came under check, which reports what cast would do", async () => {
+  test("are left unchanged under check, which reports what cast would do", async () => {
     expect(await call("count", "check")).toEqual({ data: 9007199254740992, drift: ["converted "] });
   });
 

@@ -140,7 +140,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     expect(runs).toEqual(["secret"]);
   });
 
-  test("what a stranger repeats, changes or makes up is refused and never runs", async () => {
+  test("a request that a third party repeats, changes or forges is refused and never runs", async () => {
     await startWorker();
     const { heard, send } = await startStranger();
     const calls = await startCaller();
@@ -182,7 +182,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     expect(runs).toEqual(["secret"]);
   });
 
-  test("a token that was caught before it was used is good for nothing but the call that it was made for", async () => {
+  test("an intercepted token is valid only for the call that it was created for", async () => {
     await startWorker();
     const { send } = await startStranger();
     const caught: CallRequested = {

@@ -84,7 +84,7 @@ describe("a tool", () => {
     expect(compileSchema(operation.inputSchema).check("text")).toBe(false);
   });
 
-  test("takes its title from the annotations without a title of its own", async () => {
+  test("uses the title of its annotations if it has no title", async () => {
     const { operation } = await importTools([mcpTool({ annotations: { title: "Echo" }, description: undefined })]);
 
     expect(operation).toMatchObject({ title: "Echo", description: "Echo" });

@@ -168,7 +168,7 @@ test.each([
   expect((await sendOne(openAPIWith({ parameters }, {}, path, "get"), input)).url).toBe(expected);
 });
 
-test("what cannot be sent is reported, and the others work", () => {
+test("operations that cannot be sent are reported, and the others work", () => {
   const { operations, report } = importQuietly(
     openAPI({
       paths: {

@@ -157,7 +157,7 @@ describe("results", () => {
     expect([response.headers.get("drift-total"), (await read(response)).body]).toEqual(["2", { id: 7 }]);
   });
 
-  test("the error of an MCP tool is 500 with its content, unless the envelope was asked for", async () => {
+  test("the error of an MCP tool is 500 with its content, unless the client accepts envelopes", async () => {
     const content = [{ type: "text" as const, text: "No such file." }];
     const tool = operation("tool", { handler: () => mcpEnvelope("No such file.", { isError: true, content }) });
     const { get } = serve([tool]);

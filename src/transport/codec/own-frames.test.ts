@@ -56,7 +56,7 @@ const frame = fc
   .map(([type, fields]) => ({ ...request, count: 1, output: { data: 1, meta }, progress: {}, ...fields, type }));
 
 describe("a frame of ours", () => {
-  test("whatever its fields hold, is refused by the writer or taken by the reader", () => {
+  test("with any field values, is refused by the writer or accepted by the reader", () => {
     fc.assert(
       fc.property(frame, (own) => {
         let text: string;

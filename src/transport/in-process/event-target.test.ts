@@ -197,7 +197,7 @@ describe("an EventTarget", () => {
     expect(aborts).toEqual(["call.aborted"]);
   });
 
-  test("takes no second request under an id that it waits for", async () => {
+  test("refuses a second request with the id of a pending one", async () => {
     const target = new EventTarget();
     await join(target).serve(["test.hang"], hang());
     const caller = join(target);

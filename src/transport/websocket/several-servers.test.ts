@@ -41,7 +41,7 @@ test("calls that come one after the other go to idle servers in turn", async () 
   expect(names.slice(3)).toEqual(names.slice(0, 3));
 });
 
-test("what only a server serves that is restarting is unavailable, not unknown", async () => {
+test("an operation that only a restarting server serves is unavailable, not unknown", async () => {
   const [first, second] = await Promise.all([startNamed("a"), startNamed("b")]);
   const calls = await connectTo(first.url, second.url);
   await expect(calls.call("b.missing", {})).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND", retryable: false });

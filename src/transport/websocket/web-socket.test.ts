@@ -355,7 +355,7 @@ describe("hostile clients", () => {
     expect((await free.call<string>("test.echo", data)).data).toHaveLength(data.length);
   });
 
-  test("one subscription more than allowed is refused", async () => {
+  test("a subscription above the limit is refused", async () => {
     const server = await serve({ limits: { subscriptionsPerConnection: 2 } });
     const calls = await dial(server.url);
     const open = [1, 2].map(() => calls.subscribe("test.count", { to: 1_000_000 }));

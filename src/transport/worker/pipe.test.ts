@@ -38,7 +38,7 @@ test("a line that does not end is waited for up to the limit", async () => {
   expect(heard).toEqual([]);
 });
 
-test("what is sent is a line, and what waits is counted", () => {
+test("each message is one line, and queued bytes are counted", () => {
   const pipe = new PassThrough({ highWaterMark: 1 });
   pipe.cork();
   const channel = openPipe(pipe, 1_000, { onMessage: () => {}, onEnd: () => {} });

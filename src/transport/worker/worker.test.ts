@@ -194,7 +194,7 @@ describe("a pool", () => {
     await vi.waitFor(() => expect(pool.size).toBe(2));
   });
 
-  test("a thread that blocks for ever keeps the one call, and none that comes after it", async () => {
+  test("a thread that is blocked keeps its pending call and receives no further calls", async () => {
     const blocked = new SharedArrayBuffer(4);
     const { calls } = await startPool({ size: 2, worker: { workerData: { blocked } } });
     const threads = await Promise.all([whoAnswers(calls), whoAnswers(calls)]);

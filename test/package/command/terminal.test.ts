@@ -105,7 +105,7 @@ describe.skipIf(!hasTerminal)("in a terminal", () => {
     });
   });
 
-  test("values that a file of an editor requests are asked for, and secret ones are not shown", async () => {
+  test("the command asks for inputs of an editor file, and does not show secret ones", async () => {
     const inputs = [
       { id: "region", type: "pickString", description: "Region\u001b[2J", options: ["eu", "us"] },
       { id: "api-key", type: "promptString", description: "API key", password: true },

@@ -59,7 +59,7 @@ test("describe prints JSON for programs, and suggests the id that was meant", as
   });
 });
 
-test("types of a configuration and of its running hub compile with the installed package, and wrong calls do not", async () => {
+test("types of a configuration and of its running hub compile with the installed package, and invalid calls do not", async () => {
   const hub = sandbox.start(["serve", "--json", ...named]);
   await hub.shows('"url"');
   const { url } = JSON.parse(hub.printed.stdout) as { url: string };

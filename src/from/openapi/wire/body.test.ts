@@ -83,7 +83,7 @@ test("a QUERY has a body", async () => {
   expect(server.received.map(({ method, body }) => [method, body.toString()])).toEqual([["QUERY", '{"a":1}']]);
 });
 
-test("a stream is sent as it comes", async () => {
+test("a stream is sent chunk by chunk", async () => {
   const stream = new ReadableStream({
     start(controller) {
       controller.enqueue(new TextEncoder().encode("piece by "));

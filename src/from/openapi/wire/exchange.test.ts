@@ -105,7 +105,7 @@ test("the timeout covers a body that never ends", async () => {
   await untilClosed(server);
 });
 
-test("the timeout holds for a fetch that does not listen to signals, and for a token that never comes", async () => {
+test("the timeout applies to a fetch that ignores signals, and to a token that never arrives", async () => {
   const never = () => new Promise<never>(() => {});
 
   const [deaf, waiting] = await Promise.all([
@@ -174,7 +174,7 @@ test("no more requests run at a time than allowed, and the others run in order",
   expect([most, order]).toEqual([2, ["1", "2", "3", "4", "5"]]);
 });
 
-test("a call that is aborted while it waits for its turn never runs and takes no place", async () => {
+test("a call that is aborted while it waits never runs and does not count as running", async () => {
   const open: Array<() => void> = [];
   const slow: typeof fetch = async () => {
     await new Promise<void>((resolve) => open.push(resolve));
