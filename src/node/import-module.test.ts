@@ -29,7 +29,7 @@ test.each([
   expect(await importModule(url, refuseWith(code))).toMatchObject({ default: 7 });
 });
 
-test("transpiled modules share what they import", async () => {
+test("transpiled modules share their imports", async () => {
   await moduleURL("native.mjs", "export default {};");
   await moduleURL("shared.ts", "export enum Color { Red } export default {};");
   const text = 'import native from "./native.mjs"; import shared from "./shared"; export default [native, shared];';

@@ -411,7 +411,7 @@ test("close() does not wait for clients that send no request or do not read", as
   await Promise.all([silent, deaf].map((socket) => socket.destroyed || once(socket, "close")));
 });
 
-test("servers read headers, bodies and the end of a connection in the same manner as from the request", async () => {
+test("headers, bodies and the end of a connection are the same as those of the request", async () => {
   const infos: unknown[] = [];
   const closed = deferred<void>();
   const fetch: FetchServer["fetch"] = async (request, info) => {

@@ -20,7 +20,9 @@ function chaos(...args: string[]): Promise<{ exitCode: number; output: string }>
 
 // The tolerance is for busy machines: what is promised about durations holds on a machine without other work. The timeout
 // is for 15 s of faults, and up to 22 s until peers whose broker is silent have closed.
-test("a quarter of a minute of faults on all transports breaks no promise", { timeout: chaosTimeoutMs }, async () => {
+test("a quarter of a minute of faults on all transports violates no guarantee", {
+  timeout: chaosTimeoutMs,
+}, async () => {
   const { exitCode, output } = await chaos("--minutes", "0.25", "--seed", "2026", "--patience", "20");
 
   expect(output).toMatch(/^seed 2026: .+/);
@@ -29,7 +31,7 @@ test("a quarter of a minute of faults on all transports breaks no promise", { ti
   expect(exitCode).toBe(0);
 });
 
-test("a history that was kept can be checked again, and shows what broke", async () => {
+test("a saved history can be checked again, and its violations are reported", async () => {
   const folder = mkdtempSync(join(tmpdir(), "chaos-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "history");

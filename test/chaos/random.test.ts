@@ -16,7 +16,7 @@ test("the numbers of a fork depend on the seed and its name, not on earlier numb
   expect(draw(drawn.fork("load"))).not.toEqual(draw(drawn.fork("faults")));
 });
 
-test("weights are how often an item is taken", () => {
+test("an item is chosen in proportion to its weight", () => {
   const random = new Random(1);
   const items = [
     { name: "often", weight: 3 },

@@ -32,7 +32,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       return { replies, followUps, stop };
     };
 
-    test("a subscription whose worker lost its link fails, when both would wait for each other", async () => {
+    test("a subscription whose worker lost its link fails instead of waiting forever", async () => {
       await using proxy = await startProxy(port);
       const worker = await connectBroker(broker, proxy.port, { heartbeat: 1_000 });
       const caller = await connectBroker(broker, port, { heartbeat });

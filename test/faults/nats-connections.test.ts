@@ -70,7 +70,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     expect(await outcome(worker.map.call("test.hold", {}))).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
   });
 
-  test("a connection that its owner closes fails what is pending, and everything can still be stopped", async () => {
+  test("when its owner closes the connection, pending calls fail and serving can still be stopped", async () => {
     const connection = await connectNATS({ servers });
     const release = deferred<void>();
     const hold = operation("hold", () => release.promise);
@@ -88,7 +88,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     expect(await outcome(createNATSTransport({ connection }))).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  test("an operation whose spec is larger than a message is reported at the hub, one that just fits is there", async () => {
+  test("an operation whose spec is larger than a message is reported at the hub, and one that just fits is imported", async () => {
     const reports: SourceReport[] = [];
     await using calls = await ask();
     const hub = new OperationRegistry();

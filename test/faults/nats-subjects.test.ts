@@ -151,7 +151,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     await serving.close();
   });
 
-  test("garbage on the bus is dropped and counted", async () => {
+  test("malformed messages on the bus are dropped and counted", async () => {
     const { transport } = await serve([operation("echo", (input) => input)]);
     const calls = new PendingRequestMap(await join());
     const stranger = await connectNATS({ servers, user: "all", pass: "x" });

@@ -93,7 +93,7 @@ async function cutEveryWay(
 }
 
 describe.concurrent("a link that is cut, one way or both, for 1 and 5 seconds", () => {
-  test("a WebSocket: calls end once and in time, and go on afterwards", async () => {
+  test("a WebSocket: calls end once and in time, and new calls succeed afterwards", async () => {
     expect(await cutEveryWay(connectOverWebSocket, "callerLink")).toEqual({});
   });
 

@@ -117,7 +117,7 @@ describe.skipIf(service === undefined)("members of a Redis bus", () => {
     await vi.waitFor(async () => expect(await countConsumers()).toBe(1));
   });
 
-  test("calls that come together are spread over idle workers", async () => {
+  test("concurrent calls are distributed over idle workers", async () => {
     const started = [0, 0, 0];
     const release = deferred<void>();
     for (const index of started.keys()) {

@@ -43,7 +43,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       });
     };
 
-    test("an identity in a raw request counts for nothing, and for all where the bus is trusted", async () => {
+    test("the identity in a raw request is ignored, except on a trusted bus", async () => {
       let starts = 0;
       const count: IOperationDefinition = { ...admin, handler: () => ++starts };
       await using stranger = await joinAsStranger(broker, port);
@@ -221,7 +221,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(multiLine).toMatchObject({ type: "call.responded", requestId: "a\nb: c" });
     });
 
-    test("garbage of up to 64 MB is dropped, wherever it is sent, and all peers continue", async () => {
+    test("malformed data of up to 64 MB is dropped, wherever it is sent, and all peers continue", async () => {
       await using worker = await serve([operation("echo", (input) => input)]);
       await using calls = await ask();
       await using stranger = await joinAsStranger(broker, port);

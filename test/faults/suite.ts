@@ -98,7 +98,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       await vi.waitFor(() => expect(events).toEqual(["count started", "count stopped"]));
     });
 
-    test("a call that is given up stops its handler, on the worker that has it", async () => {
+    test("an aborted call stops its handler on its worker", async () => {
       const events: string[] = [];
       await serve(({ kind, operation }) => events.push(`${operation} ${kind}`));
       await serve(({ kind, operation }) => events.push(`${operation} ${kind}`));
@@ -148,7 +148,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
     });
 
-    test("connections that are reset fail what is pending and are made again", async () => {
+    test("when connections are reset, pending calls fail and the connections are restored", async () => {
       await using proxy = await startProxy(service.port);
       const ledger = new Ledger(broker);
       await serve(ledger.reportOf("worker"));
@@ -164,7 +164,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
     });
 
-    test("a caller that is cut off without a word gets TIMEOUT, and works when the network is back", async () => {
+    test("a caller without a network receives TIMEOUT, and continues when the network is back", async () => {
       await using proxy = await startProxy(service.port);
       const ledger = new Ledger(broker);
       await serve(ledger.reportOf("worker"));
@@ -203,7 +203,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
     });
 
-    test("peers hear of each other, of what changes, and of those who leave or die", async () => {
+    test("peers are notified of new peers, of changes, and of peers that leave or die", async () => {
       const watcher = await connect();
       const events: string[] = [];
       const names = new Map<string, string>();

@@ -67,7 +67,7 @@ test("two clients with the same request id receive their own responses", async (
   expect([answers(one), answers(two)]).toMatchObject([[{ output: { data: "one" } }], [{ output: { data: "two" } }]]);
 });
 
-test("identity and trust in a raw frame count for nothing", async () => {
+test("identity and trust in a raw frame are ignored", async () => {
   const server = await serve();
   const { socket, heard } = await join(server);
   const root = { id: "root", scopes: ["admin"] };

@@ -81,7 +81,7 @@ describe("a server that dies", () => {
     expect((await second.calls.call("desk.ping", {})).data).toBe("pong");
   });
 
-  test("stopped without a word: found out by the heartbeat", async () => {
+  test("a server that is stopped is detected by the heartbeat", async () => {
     const { child, url } = await startChild();
     const calls = await dial(url, { heartbeat: 1_000, reconnect: false });
     expect((await calls.call("test.echo", 1)).data).toBe(1);
@@ -193,7 +193,7 @@ describe("a client that does not read", () => {
 });
 
 describe("closing", () => {
-  test("calls after close fail, close twice is fine, and a call inside close settles", async () => {
+  test("calls after close() fail, close() may be called twice, and a call during close() settles", async () => {
     const server = await startServer();
     closing.push(() => server.close());
     const transport = await createWebSocketTransport(server.url);
@@ -207,7 +207,7 @@ describe("closing", () => {
     await vi.waitFor(() => expect(server.transport.connections).toBe(0));
   });
 
-  test("a transport that is closed between two attempts to connect again makes none", async () => {
+  test("a transport that is closed between two attempts to reconnect makes no further one", async () => {
     const server = await startServer();
     const transport = await createWebSocketTransport(server.url, quickly);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -215,7 +215,7 @@ const cases: Record<string, Case> = {
 };
 
 describe.each(Object.entries(cases))("%s", (name, { breaks, says, keeps, promises }) => {
-  test("a history that breaks it is found out", () => {
+  test("a history that violates it is reported", () => {
     const invariant = name.split(",")[0];
     const found = checkHistory(breaks, promises).filter((violation) => violation.invariant === invariant);
 

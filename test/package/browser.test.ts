@@ -85,7 +85,7 @@ describe.skipIf(chromium === null)("in Chromium", () => {
     expect(await visit("")).toEqual({ report: expectedReport, canEvaluate: true });
   });
 
-  test("the package runs where code may not be made from strings", async () => {
+  test("the package runs where code generation from strings is forbidden", async () => {
     expect(await visit("default-src 'self'")).toEqual({ report: expectedReport, canEvaluate: false });
   });
 });

@@ -5,7 +5,7 @@ import { listSources, readImports } from "./imports.ts";
 
 const imports = listSources().flatMap((file) => readImports(file));
 
-test("imports only point down the layers, through doors, to packages that belong there", () => {
+test("imports only point to lower layers, through index.ts files, and to allowed packages", () => {
   expect(complaintsAbout(imports)).toEqual([]);
 });
 

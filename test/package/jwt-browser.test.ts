@@ -52,7 +52,7 @@ async function bundleProgram(): Promise<{ code: string; nodeModules: string[] }>
 
 const { code, nodeModules } = await bundleProgram();
 
-test("signed identities ask for no module of Node", () => {
+test("signed identities import no module of Node", () => {
   expect(nodeModules).toEqual([]);
 });
 
@@ -80,7 +80,7 @@ describe.skipIf(chromium === null)("signed identities in Chromium", () => {
     server.close();
   });
 
-  test("a page and a worker on Node believe each other's tokens, for the call that they were made for", async () => {
+  test("a page and a worker on Node accept each other's tokens, each for its own call", async () => {
     const page = await openPage(browser, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     await page.addScriptTag({ content: code });
     const authenticate = await createJWTAuthenticator(options);

@@ -39,7 +39,7 @@ test("data sent while one direction is cut arrives when it is restored, and the 
   await vi.waitFor(() => expect(answers).toEqual(["pong"]));
 });
 
-test("a delay holds back both ways and keeps the order, also when it ends", async () => {
+test("a delay applies to both directions and keeps the order, also when it ends", async () => {
   const { proxy, client, heard, answers } = await setUp();
 
   proxy.delay(150);

@@ -235,7 +235,7 @@ export function describeStories(
   createNetwork: () => Promise<TransportNetwork>,
   { without = {} }: { without?: Record<string, string> } = {},
 ): void {
-  describe(`the same answers ${name} as directly`, () => {
+  describe(`the same results ${name} as with direct calls`, () => {
     for (const [title, story] of Object.entries(stories)) {
       if (title in without) continue;
       test(title, async () => {
@@ -278,7 +278,7 @@ function toJSONDetails(result: unknown): unknown {
 
 /** Law 1: every story has the same result through `connect("http://…")` and `serveHTTP` as directly. */
 export function describeHTTPStories(): void {
-  describe("the same answers over HTTP as directly", () => {
+  describe("the same results over HTTP as with direct calls", () => {
     for (const [title, story] of Object.entries(stories)) {
       if (notForClients.has(title) || notJSON.has(title)) continue;
       test(title, async () => {

@@ -84,7 +84,7 @@ async function post(path: string, token?: string, input: object = {}, at = hub):
   return [response.status, await response.json()];
 }
 
-test("a renamed tool does not escape the rules, at any server", async () => {
+test("a renamed tool does not bypass the rules, over any server", async () => {
   expect(hub.sources().map(({ name, status }) => [name, status])).toEqual([
     ["tasks", "ready"],
     ["files", "ready"],
@@ -100,7 +100,7 @@ test("a renamed tool does not escape the rules, at any server", async () => {
   await client.close();
 });
 
-test("a nested call does not escape a rule that denies", async () => {
+test("a nested call does not bypass a rule with deny", async () => {
   for (const id of ["files.tidy", "files.disk_delete"]) {
     await expect(
       hub.registry.execute("tasks.clean", { id }, { identity: { id: "ada", scopes: ["tasks", "files"] } }),

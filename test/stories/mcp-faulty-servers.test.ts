@@ -36,7 +36,7 @@ describe("a server that dies", () => {
     expect(client.state.stderr.slice(-2)).toEqual(["about to fail", "last words"]);
   });
 
-  test("stays dead where no restart is wanted", async () => {
+  test("is not restarted with restart: false", async () => {
     const { call, client } = await openFixture({ ...fixtureServer("crashes"), restart: false });
 
     await failureOf(call("crash"));
@@ -125,7 +125,7 @@ describe("noise on stdout", () => {
     expect(client.state.restarts).toBe(0);
   });
 
-  test("a line without end costs the server its life, not ours", async () => {
+  test("a line that does not end ends the server, and this process continues", async () => {
     const { call, client } = await openFixture({ ...fixtureServer("giant-line"), timeouts: impatient });
 
     const error = await failureOf(call("endless"));
@@ -266,7 +266,7 @@ describe("starting", () => {
     expect(states["silent"]?.stderr).toEqual(["waiting for something"]);
   });
 
-  test("a server that refuses the handshake is spoken to in the newer protocol", async () => {
+  test("the newer protocol is used with a server that refuses the handshake", async () => {
     const { call, client } = await openFixture(fixtureServer("modern-only"));
 
     expect((await call("list")).data).toEqual([1, 2]);

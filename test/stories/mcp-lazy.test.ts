@@ -12,7 +12,7 @@ async function loadedBy(...modules: string[]): Promise<string[]> {
   return JSON.parse(stdout) as string[];
 }
 
-test("importing the package, its MCP door included, does not load the SDK", async () => {
+test("importing the package and its sub-path from-mcp does not load the SDK", async () => {
   expect(await loadedBy("src/index.ts", "src/from/mcp/index.ts")).toEqual([]);
 });
 

@@ -136,7 +136,7 @@ test("tools keep the order of the server", async () => {
   expect(registry.list().map(({ name }) => name)).toEqual(names);
 });
 
-test("a server that cannot be started fails the line, leaves nothing, and can be tried again", async () => {
+test("follow rejects if the server cannot be started, leaves nothing open, and can be repeated", async () => {
   await using registry = new OperationRegistry();
   const source = mcpSource({ name: "gone", url: "http://127.0.0.1:1/secret-path" });
 

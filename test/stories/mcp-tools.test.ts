@@ -157,7 +157,7 @@ describe.each(kinds)("over %s", (kind, config) => {
     });
   });
 
-  test("a signal and a deadline end calls, though progress keeps coming", async () => {
+  test("a signal and a deadline end calls even while progress arrives", async () => {
     const { registry } = await open(config());
     const controller = new AbortController();
     const started = new Promise<void>((resolve) => {
@@ -207,7 +207,7 @@ describe.each(kinds)("over %s", (kind, config) => {
 });
 
 describe.each(kinds.filter(([name]) => name !== "HTTP, legacy"))("with a link back, over %s", (_, config) => {
-  test("tools that come, change and go are applied in place", async () => {
+  test("tools that are added, changed and removed are updated in the registry", async () => {
     const { registry } = await open(config());
     const changes = changesOf(registry, 3);
 
@@ -281,7 +281,7 @@ test("a program that ends during a call fails it immediately and is started agai
   });
 });
 
-test("a tool that was removed without a word is not found, and leaves the registry", async () => {
+test("a tool that was removed without a notification is not found, and is removed from the registry", async () => {
   const { registry } = await open({ url: http.url, protocol: "legacy" });
   await registry.execute("shop.open_shelf", {});
 

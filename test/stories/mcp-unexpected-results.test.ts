@@ -90,7 +90,7 @@ describe("lists of tools", () => {
 describe("schemas", () => {
   const callShared = shareFixture("unexpected-schemas");
 
-  test("a tool whose input schema is unusable is left out with a reason, the others work", async () => {
+  test("a tool with an unusable input schema is skipped with a reason, and the others work", async () => {
     const { registry, reports, call } = await openFixture(fixtureServer("unexpected-schemas"));
 
     const names = registry.list().map(({ name }) => name);
@@ -149,7 +149,7 @@ describe("results", () => {
     expect((await answer("plain", { content: [], structuredContent: null })).data).toBeNull();
   });
 
-  test("structured content that does not fit is put right where that is safe, and reported", async () => {
+  test("structured content that does not match is repaired where that is safe, and reported", async () => {
     const structuredContent = { name: "Ada", age: "36", secret: 1 };
 
     const { data, meta } = await answer("person", { content: [], structuredContent });
@@ -256,7 +256,7 @@ describe("errors of the protocol", () => {
     expect(await failureOf(callShared(tool))).toMatchObject({ code, mayHaveRun });
   });
 
-  test("a tool that the server took back is not found", async () => {
+  test("a tool that the server removed is not found", async () => {
     const { call } = await openFixture(fixtureServer("pages", "few"));
 
     const error = await failureOf(call("tool_1"));

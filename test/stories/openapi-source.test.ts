@@ -93,7 +93,7 @@ test("a document that is read again changes the registry", async () => {
   expect(registry.list()).toEqual([]);
 });
 
-test("a document that cannot be fetched fails the line, and nothing is left", async () => {
+test("follow rejects if the document cannot be fetched, and leaves nothing open", async () => {
   await using registry = new OperationRegistry();
 
   await expect(

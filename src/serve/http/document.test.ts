@@ -318,7 +318,7 @@ describe("the OpenAPI document", () => {
     });
   });
 
-  test("omits what tools of OpenAPI 3.1 refuse, and keeps the schema for importers", async () => {
+  test("omits keywords that tools of OpenAPI 3.1 refuse, and keeps the schema for importers", async () => {
     const reference = { $ref: "#/nowhere" };
     const inputSchema = {
       type: "object",

@@ -37,7 +37,7 @@ describe("the description of a tool", () => {
     expect(JSON.stringify(tool)).not.toMatch(/secret/);
   });
 
-  test("shows the view of callers, who may omit what has a default", () => {
+  test("shows the view of callers, who may omit properties with a default", () => {
     const tool = describeOperation({ inputSchema: Type.Object({ a: Type.Number({ default: 1 }), b: Type.Number() }) });
     expect(tool.inputSchema.required).toEqual(["b"]);
     const whole = { inputSchema: Type.Integer({ default: 7 }) };

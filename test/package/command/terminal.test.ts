@@ -28,7 +28,7 @@ const green = (text: string) => `\u001b[32m${text}\u001b[39m`;
 const red = (text: string) => `\u001b[31m${text}\u001b[39m`;
 
 describe.skipIf(!hasTerminal)("in a terminal", () => {
-  test("list is a table that fits, without control characters of others", async () => {
+  test("list prints a table that fits the terminal, without control characters", async () => {
     const { stdout, exitCode } = await sandbox.startInTerminal(["list", ...escapes]).ended;
 
     expect(exitCode).toBe(0);
@@ -38,7 +38,7 @@ describe.skipIf(!hasTerminal)("in a terminal", () => {
     );
   });
 
-  test("results and errors have no control characters of others, in every form", async () => {
+  test("results and errors have no control characters, in every format", async () => {
     const raw = await sandbox.startInTerminal(["call", "tools.show", "--jq", ".[0].text", "--raw", ...escapes]).ended;
     const json = await sandbox.startInTerminal(["call", "tools.show", "--json", ...escapes]).ended;
     const error = await sandbox.startInTerminal(["call", "tools.fail", ...escapes]).ended;
@@ -51,7 +51,7 @@ describe.skipIf(!hasTerminal)("in a terminal", () => {
     for (const { stdout } of [raw, json, jsonError]) expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
-  test("data is indented and colored, and plain with NO_COLOR", async () => {
+  test("data is indented and coloured, and not coloured with NO_COLOR", async () => {
     const call = ["call", "note.add", "text=a", ...named];
     const colored = await sandbox.startInTerminal(call).ended;
     const plain = await sandbox.startInTerminal(call, { env: { NO_COLOR: "1" } }).ended;
