@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runStep } from "./run-step.ts";
 
-/** Runs a little program as a step and gives its count and what was passed on. */
+/** Runs a small program as a step, and returns its count and its output. */
 async function run(program: string) {
   const printed: string[] = [];
   const count = await runStep(`"${process.execPath}" -e '${program}'`, (line) => printed.push(line));

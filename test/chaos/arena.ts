@@ -7,7 +7,7 @@ export const transportNames = ["worker", "websocket", "nats", "redis"] as const;
 /** One of them. */
 export type TransportName = (typeof transportNames)[number];
 
-/** Makes whole again what a fault has broken. */
+/** Repairs what a fault has broken. */
 export type Heal = () => void | Promise<void>;
 
 /** Something that can be done to an arena. */

@@ -8,7 +8,7 @@ import { testTimeoutMs } from "../../src/internal/testing.ts";
 
 const chaosTimeoutMs = 2 * testTimeoutMs;
 
-/** Runs `npm run chaos` as its users do, in a process of its own that has to end by itself. */
+/** Runs `npm run chaos` as users do, in a separate process that must end without a signal. */
 function chaos(...args: string[]): Promise<{ exitCode: number; output: string }> {
   return new Promise((resolve) => {
     const command = ["--import", "tsx", "scripts/chaos.ts", ...args];

@@ -9,7 +9,7 @@ const interval = 2_000;
 const pulse = 20;
 const worthTelling = 50;
 
-/** Writes down whenever the event loop was held up. */
+/** Records when the event loop was blocked. */
 export function watchLoop(recorder: Recorder): () => void {
   let due = performance.now() + pulse;
   const timer = setInterval(() => {

@@ -3,7 +3,7 @@ import { goodToken, secretScope } from "./operations.ts";
 import type { Random } from "./random.ts";
 import { longestDeadline } from "./settings.ts";
 
-/** A kind of call, and how often it comes. */
+/** A kind of call, and how often it is made. */
 interface Kind {
   weight: number;
   run(caller: Caller, random: Random): Promise<unknown>;

@@ -11,7 +11,7 @@ import type { Recorder } from "../history/index.ts";
 
 /** The only token that opens `chaos.secret`. It must not appear in an error. */
 export const goodToken = "chaos-canary-5d0c7a";
-/** What the token is good for. */
+/** What the token allows. */
 export const secretScope = "chaos:secret";
 
 const common = { namespace: "chaos", version: "1.0.0", description: "For chaos.", outputSchema: Type.Unknown() };

@@ -66,7 +66,7 @@ export class Post {
     if (order === "overlapping" && old !== undefined) await this.#drain(old);
   }
 
-  /** Tells the worker to drain. It must end by itself. */
+  /** Makes the worker drain. It must end without a signal. */
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;

@@ -19,13 +19,13 @@ export interface ChaosOptions {
   transports: readonly TransportName[];
   /** Ends the run early; everything is closed and the history is whole all the same. */
   signal: AbortSignal;
-  /** Told now and then how far it has come. */
+  /** Receives lines about the progress. */
   onProgress(line: string): void;
 }
 
 /** Interval of progress reports, in ms. */
 const progressInterval = 3_000;
-/** Calls go on for so long after the last fault, in ms, that recovery shows. */
+/** Time for which calls are made after the last fault, in ms, to observe the recovery. */
 const quiet = 6_000;
 /** So many calls are made in one run at most, for each transport: the history must fit into memory. */
 const mostCalls = 100_000;

@@ -15,7 +15,7 @@ const program = new URL("silent-peer.ts", import.meta.url);
 const silence = { shortest: 500, longest: 22_000 };
 
 /**
- * Peers of their own, one at a time, whose broker falls silent and that then close: each process must end by itself.
+ * Separate peers, one at a time, that close while their broker does not respond. Each process must end without a signal.
  * They serve nothing that others call, so the rest of the arena is not disturbed and the silence may be long.
  */
 export function createSilentCloses(

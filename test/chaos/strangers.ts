@@ -13,7 +13,7 @@ export interface Stranger {
 
 /** Number of malformed messages per batch. */
 const handful = 30;
-/** How many messages are remembered, so that what was said again is not said again for ever. */
+/** Number of messages that are remembered, so that repeated messages are not repeated again. */
 const memory = 10_000;
 
 /** A stranger with a connection to NATS. */
@@ -63,7 +63,7 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
     say: (channel, text) => send("PUBLISH", channel, text),
     listen: async (hear) => {
       const pattern = "operations:0:inbox:*";
-      // Its server may be away just now, and it subscribes again by itself.
+      // Its server may be down at the moment, and it subscribes again automatically.
       await subscriber.pSubscribe(pattern, (text, channel) => hear(channel, text, text)).catch(() => {});
       return () => void subscriber.pUnsubscribe(pattern).catch(() => {});
     },
@@ -104,7 +104,7 @@ function createRedisClient(port: number, signal: AbortSignal) {
     disableOfflineQueue: true,
     socket: { reconnectStrategy: 200, signal },
   });
-  client.on("error", () => {}); // It connects again by itself.
+  client.on("error", () => {}); // It reconnects automatically.
   return client;
 }
 
@@ -139,7 +139,7 @@ function createRepeater<T>({ say, listen }: Bus<T>): Fault {
       const said = new Set<string>();
       return listen((address, message, text) => {
         const key = `${address} ${text}`;
-        if (said.delete(key)) return; // its own words
+        if (said.delete(key)) return; // a message that it sent itself
         if (said.size >= memory) said.clear();
         said.add(key);
         say(address, message);

@@ -238,7 +238,7 @@ export function checkCalls({ check, ask, serve, rawCaller, rawServer, network, b
     await serve([operation("who", () => "b")]);
     const calls = await ask();
 
-    // One that is busy with something else may miss a hundred, and none for ever.
+    // A busy one may miss a hundred calls, but not all of them.
     const seen = new Set<unknown>();
     await until(async () => {
       const answers = await Promise.all(Array.from({ length: 100 }, () => calls.call("test.who", {})));

@@ -14,7 +14,7 @@ import { OperationRegistry, type OperationSpec, peerSource } from "../../src/ind
 import type { Frame, PeerEvent, SendFollowUp } from "../../src/transport/transport.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 
-/** What every transport does when peers come and go. */
+/** Tests of transports whose peers connect, leave or are lost. */
 export function checkEnds({ check, ask, serve, rawCaller, rawServer, network }: TransportSuite): void {
   check("serves operations that are registered later, and no longer those that are removed", async () => {
     const { registry } = await serve([operation("first", () => 1)]);

@@ -13,9 +13,9 @@ export interface Said {
 /** A peer in a process of its own. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Everything that it has said. */
+  /** All messages that it has sent. */
   readonly said: Said[];
-  /** Resolves when it has said so, also when it had before. */
+  /** Resolves when it has sent this message, or has sent it before. */
   heard(kind: Said["kind"]): Promise<Said>;
   kill(signal: NodeJS.Signals): void;
   /** Sends it a message. */

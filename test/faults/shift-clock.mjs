@@ -1,4 +1,4 @@
-// Preloaded into a process, sets its wall clock wrong: by CLOCK_SHIFT ms, and by as much more as messages say.
+// Preloaded into a process. Shifts its wall clock by CLOCK_SHIFT ms, and further when it receives messages.
 let shift = Number(process.env.CLOCK_SHIFT ?? 0);
 const RealDate = Date;
 globalThis.Date = class extends RealDate {

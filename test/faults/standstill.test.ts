@@ -42,7 +42,7 @@ async function startsOf({ said }: Child, last: number): Promise<number[]> {
   return starts();
 }
 
-/** Resolves when a process that was sent SIGSTOP does stand still, with all its threads. */
+/** Resolves when all threads of a process that received SIGSTOP are paused. */
 async function untilStopped(pid: number): Promise<void> {
   const folder = `/proc/${pid}/task`;
   const isStopped = (thread: string) => /\) T /.test(readFileSync(`${folder}/${thread}/stat`, "utf8"));

@@ -12,7 +12,7 @@ export interface WorkerDeath {
   heartbeat: number;
   /** How old the calls are when the worker is lost, in ms: one call each. */
   ages: readonly number[];
-  /** `SIGKILL` ends the worker, `SIGSTOP` pauses it for good: its connection stays. */
+  /** `SIGKILL` ends the worker, `SIGSTOP` pauses it permanently, and its connection stays open. */
   signal: "SIGKILL" | "SIGSTOP";
 }
 

@@ -10,7 +10,7 @@ export interface Surroundings {
   readonly disturbances: readonly Disturbance[];
   /** Who was killed, and when. */
   readonly killed: ReadonlyMap<string, number>;
-  /** When event loops were held up, by process. */
+  /** When event loops were blocked, by process. */
   readonly loops: ReadonlyMap<string, readonly LoopHeldUp[]>;
   /** When the last thing happened. */
   readonly end: number;
@@ -41,7 +41,7 @@ function checkSettled(trace: Trace, asked: Asked, surroundings: Surroundings): V
   // A caller that reads values of a subscription slowly receives its end after all of them.
   const due = Math.max(asked.deadline ?? Number.POSITIVE_INFINITY, trace.received.at(-1)?.at ?? 0);
   if (settled.at - due <= promises.settle) return [];
-  // A process that stands still cannot settle anything; that it did is another promise.
+  // A paused process cannot settle anything. Another guarantee covers that.
   const late = settled.at - due - heldUp(surroundings, asked.by, due, settled.at);
   if (late <= promises.settle) return [];
   return [violation(trace, "I1", `it settled ${inMs(late)} after its deadline`)];
@@ -128,7 +128,7 @@ function checkLoss(trace: Trace, asked: Asked, start: Started, surroundings: Sur
   const { promises, killed, disturbances } = surroundings;
   const settled = trace.settled[0];
   const lostAt = Math.max(killed.get(start.by) ?? Number.POSITIVE_INFINITY, start.at);
-  // An idempotent call goes on elsewhere. Values that were sent before the loss may be read at any later time.
+  // An idempotent call continues at another worker. Values that were sent before the loss may be read at any later time.
   if (settled === undefined || asked.isIdempotent === true || asked.values !== undefined) return [];
   if (settled.at - lostAt <= promises.loss) return [];
   // A caller that is paused, or whose link or broker is cut, cannot be notified.
@@ -138,7 +138,7 @@ function checkLoss(trace: Trace, asked: Asked, start: Started, surroundings: Sur
   return [violation(trace, "I13", `it settled ${inMs(settled.at - lostAt)} after its worker was killed`)];
 }
 
-/** For how long, between two moments, the event loop of a process was held up. */
+/** Returns how long the event loop of a process was blocked between two moments. */
 function heldUp({ loops }: Surroundings, by: string, from: number, to: number): number {
   const overlaps = (loops.get(by) ?? []).map(({ at, delay }) => Math.min(at, to) - Math.max(at - delay, from));
   return overlaps.reduce((sum, overlap) => sum + Math.max(0, overlap), 0);

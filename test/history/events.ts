@@ -59,7 +59,7 @@ export interface Ended extends Happening {
   call: string;
 }
 
-/** A value of a subscription has come. `value` is its number, as the producer counted it. */
+/** A value of a subscription arrived. `value` is its number, as the producer counted it. */
 export interface Received extends Happening {
   kind: "received";
   call: string;
@@ -75,7 +75,7 @@ export interface Injected extends Happening {
   id: string;
 }
 
-/** It is whole again: from now on calls must work. */
+/** The fault has ended: from now on calls must succeed. */
 export interface Healed extends Happening {
   kind: "healed";
   transport: string;
@@ -109,7 +109,7 @@ export interface MemorySampled extends Happening {
   bytes: number;
 }
 
-/** The event loop was held up for so many ms until now. */
+/** The event loop was blocked for this many ms until now. */
 export interface LoopHeldUp extends Happening {
   kind: "loop";
   delay: number;

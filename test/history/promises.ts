@@ -14,11 +14,11 @@ export interface Promises {
   drain: number;
   /** How often an idempotent operation may be started for one call, by transport. Everything else: once. */
   repeats: Record<string, number>;
-  /** A new call works at most this long after everything is whole again. */
+  /** Maximum time until new calls succeed after all faults have ended. */
   heal: number;
   /** How many bytes more than at the beginning a process may hold in the end. */
   memory: number;
-  /** The longest that an event loop may be held up. Absent where the machine is shared with others. */
+  /** Maximum time for which an event loop may be blocked. Missing if the machine is shared. */
   loop?: number;
   /** Secrets that must not appear in a history. */
   secrets: readonly string[];

@@ -4,7 +4,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 /** Which way bytes go: up to the server, or down to the client. */
 export type Direction = "up" | "down";
 
-/** Stands between a client and a server, and can break what goes through. */
+/** A proxy between a client and a server that can cut, delay and reset connections. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
   /** From now on nothing passes, one way or both, and nothing is refused, as when a cable is cut. Undone with `heal`. */

@@ -1,4 +1,4 @@
-/** The calling side of soaks, a process of its own. Ends by itself. */
+/** The caller of soaks, a separate process. It ends without a signal. */
 import { openWay } from "./connecting.ts";
 import { measure } from "./measure.ts";
 import { watchPeak } from "./memory.ts";

@@ -14,7 +14,7 @@ import { isBroker, isLocal, type TransportName } from "./transports.ts";
 export interface Way {
   /** A further caller, which the caller of this function closes. */
   connect(): Promise<PendingRequestMap>;
-  /** Ends a serving side that runs in this process. Fails when it does not end by itself. */
+  /** Ends a server in this process. Fails if it does not end without a signal. */
   close(): Promise<void>;
 }
 

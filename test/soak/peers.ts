@@ -21,7 +21,7 @@ export const offers: Soak = {
   },
 };
 
-/** Peers that come, offer an operation, are called by the server, and leave. */
+/** Peers that connect, serve an operation, are called by the server, and leave. */
 export const visits: Soak = {
   name: "visits",
   about: "peers that come, serve what a hub imports, and go leave nothing behind",

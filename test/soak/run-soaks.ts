@@ -20,11 +20,11 @@ export interface SoakOptions {
   slack?: number;
   /** Ends everything. What was done until then is given. */
   signal?: AbortSignal;
-  /** Hears how it goes. */
+  /** Receives lines about the progress. */
   onLine?(line: string): void;
 }
 
-/** What came of one soak on one transport. Where nothing was measured, figures are absent. */
+/** The result of one soak on one transport. Figures that were not measured are missing. */
 export interface Row extends Partial<Omit<Outcome, "soak" | "problems">> {
   transport: TransportName;
   soak: string;

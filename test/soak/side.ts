@@ -34,12 +34,12 @@ export type Word =
   /** Everything is closed, with these problems. */
   | { kind: "closed"; problems: string[] };
 
-/** One side of soaks, in a process of its own. It is killed when it goes out of scope. */
+/** The caller or the server of soaks, in a separate process. It is killed when it goes out of scope. */
 export interface Side extends AsyncDisposable {
   /** Its messages, up to its end. Reading can continue where it stopped. */
   words(): AsyncIterable<Word>;
   tell(message: object): void;
-  /** Waits for its end, which should come without a signal, and returns the problems. */
+  /** Waits until it has ended, which needs no signal, and returns the problems. */
   ended(): Promise<string[]>;
 }
 

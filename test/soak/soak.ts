@@ -11,7 +11,7 @@ export interface SoakRun {
   readonly port: number;
   /** How often to do it. */
   readonly count: number;
-  /** Tells how far it has come. */
+  /** Reports the progress. */
   progress(done: number): void;
   /** Asks the serving side what its handlers have done. */
   counts(): Promise<Counts>;
@@ -34,7 +34,7 @@ export interface Soak {
   run(run: SoakRun): Promise<string[]>;
 }
 
-/** What came of a soak, in bytes and ms. Sizes are the caller's and the server's, one where they share a heap. */
+/** The result of a soak, in bytes and ms. Sizes are those of the caller and the server, or one if they share a heap. */
 export interface Outcome {
   soak: string;
   count: number;

@@ -12,7 +12,7 @@ const looks = 4;
 /** How often a count must be the same, every tenth of a second. */
 const atRest = 10;
 
-/** Consumers that take one value each and then nothing, for good. */
+/** Consumers that read one value each and then no further one. */
 export const stalled: Soak = {
   name: "stalled",
   about: "producers stop when their consumers stand still",
@@ -38,7 +38,7 @@ export const stalled: Soak = {
   },
 };
 
-/** Whether a count comes to rest: what is only held up by a busy machine goes on before long. */
+/** Whether a count no longer changes. On a busy machine it may pause for a short time. */
 function stops(made: () => Promise<number>): Promise<boolean> {
   let last = -1;
   let same = 0;

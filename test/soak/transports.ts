@@ -5,7 +5,7 @@ export const transportNames = ["in-process", "event-target", "worker", "websocke
 /** One of them. */
 export type TransportName = (typeof transportNames)[number];
 
-/** Whether a server of its own stands between the peers. */
+/** Whether the peers use a separate server. */
 export function isBroker(name: TransportName): name is BrokerName {
   return name === "nats" || name === "redis";
 }

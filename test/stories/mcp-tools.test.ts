@@ -164,7 +164,7 @@ describe.each(kinds)("over %s", (kind, config) => {
       registry.execute("shop.wait", {}, { signal: controller.signal, onProgress: () => resolve() }).catch(() => {});
     });
 
-    // On the stateless legacy HTTP of the SDK nothing of a running call is heard.
+    // The stateless legacy HTTP of the SDK reports nothing about a running call.
     if (kind !== "HTTP, legacy") await started;
     const aborted = registry.execute("shop.wait", {}, { signal: controller.signal });
     controller.abort(new Error("enough"));

@@ -1,4 +1,4 @@
-/** A query in plain English over GitHub's document, and the names of the operations that answer it. */
+/** A query in plain English over GitHub's document, and the names of the operations that it should find. */
 export type Query = readonly [query: string, ...wanted: string[]];
 
 /** Written before the first ranking. */

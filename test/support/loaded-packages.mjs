@@ -17,7 +17,7 @@ const seen = new Set();
 port1.on("message", (specifier) => seen.add(specifier)).unref();
 register(`data:text/javascript,${encodeURIComponent(hooks)}`, { data: { port: port2 }, transferList: [port2] });
 
-const last = "node:querystring"; // nothing of ours asks for it; once it was heard, all the others were too
+const last = "node:querystring"; // no code of ours imports it; when it was reported, all others were too
 for (const module of modules) await import(pathToFileURL(module).href);
 await import(last);
 while (!seen.has(last)) await sleep(5);
