@@ -20,7 +20,7 @@ export interface Fault {
   inject(random: Random): Promise<Heal>;
 }
 
-/** Callers and workers that meet over one transport, and what can be done to them. */
+/** Callers and workers of one transport, and the faults that can be caused. */
 export interface Arena {
   readonly transport: TransportName;
   readonly callers: readonly Caller[];
@@ -38,7 +38,7 @@ export class Breakables<T> {
     this.#items = items;
   }
 
-  /** A fault of one of those that are whole. */
+  /** A fault of a process or link that is not broken yet. */
   createFault(name: string, weight: number, damage: (item: T, random: Random) => Heal | Promise<Heal>): Fault {
     const whole = () => this.#items.filter((item) => !this.#broken.has(item));
     return {

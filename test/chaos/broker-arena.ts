@@ -15,7 +15,7 @@ import { busHeartbeat } from "./settings.ts";
 import { createSilentCloses } from "./silent-closes.ts";
 import { createNATSStranger, createRedisStranger } from "./strangers.ts";
 
-/** Two callers and two worker processes at a broker, each behind a link of its own. */
+/** Two callers and two worker processes at a broker, each with its own link. */
 export async function createBrokerArena(
   transport: "nats" | "redis",
   folder: string,

@@ -10,7 +10,7 @@ import { insist, within } from "./within.ts";
 
 /** How long, in ms, a fault lasts at most. */
 const longestFault = 2_500;
-/** How often nothing is broken for a while afterwards, so that recovery shows, and for how long, in ms. */
+/** How often a pause without faults follows, to observe the recovery, and for how long, in ms. */
 const rest = { chance: 0.15, length: 5_500 };
 
 /** Calls and faults in one arena. */

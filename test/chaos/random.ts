@@ -8,7 +8,7 @@ export class Random {
     this.#state = this.#seed;
   }
 
-  /** Another sequence, which depends on the seed and the name only: what one part draws does not move the others. */
+  /** Another sequence, which depends only on the seed and the name, so that the parts of a run do not affect each other. */
   fork(name: string): Random {
     let hash = this.#seed ^ 0x9e3779b9;
     for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);

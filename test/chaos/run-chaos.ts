@@ -17,7 +17,7 @@ export interface ChaosOptions {
   duration: number;
   seed: number;
   transports: readonly TransportName[];
-  /** Ends the run early; everything is closed and the history is whole all the same. */
+  /** Ends the run early. Everything is still closed, and the history is complete. */
   signal: AbortSignal;
   /** Receives lines about the progress. */
   onProgress(line: string): void;

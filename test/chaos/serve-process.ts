@@ -42,7 +42,7 @@ process.on("SIGTERM", async () => {
 });
 process.send!(port);
 
-/** Gives also the port that it listens on, if it does. */
+/** Also returns the port that it listens on, if it does. */
 async function open({
   transport,
   port,

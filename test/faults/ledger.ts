@@ -14,7 +14,7 @@ import type { Report } from "./operations.ts";
 /** What a call without a deadline gets, in ms. */
 const defaultTimeout = 30_000;
 
-/** How many times as long as promised things may take: these tests are about what happens, not when. */
+/** Factor for the time limits: these tests check what happens, not when. */
 const patience = 10;
 
 /** Records the calls of one test and what their handlers report, and reports which promise was broken. */

@@ -256,7 +256,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
   });
 }
 
-/** So late that what must have happened before has, on a busy machine too. */
+/** Late enough that everything before it has happened, on a busy machine too. */
 function soon(): { deadline: number } {
   return { deadline: Date.now() + 60_000 };
 }

@@ -23,7 +23,7 @@ let prefixes = 0;
 for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
   describe.skipIf(service === undefined)(`workers that are lost on ${broker}`, { concurrent: true }, () => {
     const port = service?.port ?? 0;
-    /** A prefix of its own, with a caller and what starts workers. */
+    /** A separate prefix, with a caller and a function that starts workers. */
     const open = async (beat = heartbeat) => {
       prefixes += 1;
       const prefix = `lost-${prefixes}`;

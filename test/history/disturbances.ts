@@ -1,6 +1,6 @@
 import type { HistoryEvent } from "./events.ts";
 
-/** After something was healed, frames that had waited are still on their way for a moment, in ms. */
+/** Time in which delayed frames may still arrive after a link was restored, in ms. */
 const aftermath = 1_000;
 
 /** When something was broken. */

@@ -94,7 +94,7 @@ export interface Forged extends Happening {
   call: string;
 }
 
-/** Something was closed, and this is what it left behind. */
+/** A peer was closed. Contains what it left behind. */
 export interface Closed extends Happening {
   kind: "closed";
   who: string;

@@ -4,7 +4,7 @@ export interface Promises {
   settle: number;
   /** A handler starts at most this long after the deadline of its call, and receives at most this much time too much. */
   start: number;
-  /** A handler starts at most this long after its call was given up, where nothing was broken in between. */
+  /** Maximum time between the abort of a call and the start of its handler, if nothing was broken in between. */
   abort: number;
   /** A handler is notified within this time that no caller waits for it any more, where nothing was broken in between. */
   stop: number;
@@ -38,7 +38,7 @@ export const defaultPromises: Promises = {
   secrets: [],
 };
 
-/** The same with so many times as much time, for a machine that is busy with other things. */
+/** The same guarantees with time limits multiplied by a factor, for a busy machine. */
 export function promiseWithPatience(factor: number): Partial<Promises> {
   const { settle, start, abort, stop, loss, drain, heal } = defaultPromises;
   return {

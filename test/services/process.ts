@@ -17,7 +17,7 @@ export interface Service extends AsyncDisposable {
   start(): Promise<void>;
   /** Kills it, or stops it for a while with SIGSTOP and SIGCONT. */
   kill(signal?: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
-  /** Ends it politely and removes what it wrote. */
+  /** Ends it with a signal and removes the files that it wrote. */
   close(): Promise<void>;
 }
 

@@ -7,9 +7,9 @@ export type Direction = "up" | "down";
 /** A proxy between a client and a server that can cut, delay and reset connections. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
-  /** From now on nothing passes, one way or both, and nothing is refused, as when a cable is cut. Undone with `heal`. */
+  /** Drops everything in one or both directions without refusing it, like a cut cable, until `heal` is called. */
   blackhole(direction?: Direction): void;
-  /** From now on everything takes so many milliseconds more, each way. Undone with `heal`. */
+  /** Delays everything by this many milliseconds in each direction, until `heal` is called. */
   delay(milliseconds: number): void;
   heal(): void;
   /** Cuts every connection with a TCP reset. New ones are taken. */
@@ -23,7 +23,7 @@ interface Condition {
   delay: number;
 }
 
-/** More than this is not held back for one connection: the sender has to wait then, as it would on a slow link. */
+/** Maximum size that is buffered for one connection. Above it the sender has to wait, as on a slow link. */
 const maxHeld = 4 * 1024 * 1024;
 
 /** Starts a proxy in front of a port of this machine. */

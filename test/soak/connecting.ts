@@ -10,7 +10,7 @@ import { createSoakRegistry } from "./operations.ts";
 import { serveOver } from "./serving.ts";
 import { isBroker, isLocal, type TransportName } from "./transports.ts";
 
-/** The way from a caller to the serving side. */
+/** The connection from a caller to the server. */
 export interface Way {
   /** A further caller, which the caller of this function closes. */
   connect(): Promise<PendingRequestMap>;

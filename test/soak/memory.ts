@@ -2,7 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 
 /** What one thread holds, in bytes. */
 export interface Memory {
-  /** Heap and what hangs on it, after a collection. */
+  /** Size of the heap and of external memory, after a collection. */
   held: number;
   /** The whole process. */
   rss: number;

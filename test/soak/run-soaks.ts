@@ -18,7 +18,7 @@ export interface SoakOptions {
   scale: number;
   /** Bounds on memory are multiplied by this. @default 1 */
   slack?: number;
-  /** Ends everything. What was done until then is given. */
+  /** Ends everything, and returns what was done until then. */
   signal?: AbortSignal;
   /** Receives lines about the progress. */
   onLine?(line: string): void;

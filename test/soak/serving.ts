@@ -11,7 +11,7 @@ import { connectBroker } from "../faults/brokers.ts";
 import { createSoakRegistry } from "./operations.ts";
 import { isBroker, type TransportName } from "./transports.ts";
 
-/** A side that serves the operations of soaks. */
+/** A process or thread that serves the operations of soaks. */
 export interface Serving {
   /** Where it listens, if it does. */
   readonly port?: number;
@@ -25,7 +25,7 @@ export async function startServing(name: TransportName, port: number): Promise<S
   return name === "worker" ? serveThread(registry) : serveWebSocket(registry);
 }
 
-/** Serves over a transport that is there, and takes in what others serve. */
+/** Serves over an existing transport, and imports the operations of its peers. */
 export async function serveOver(registry: OperationRegistry, transport: Transport | EventTarget): Promise<Serving> {
   const calls = new PendingRequestMap(transport);
   const stop = calls.handle(buildCallHandler({ registry, callMap: calls }));

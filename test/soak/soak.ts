@@ -13,9 +13,9 @@ export interface SoakRun {
   readonly count: number;
   /** Reports the progress. */
   progress(done: number): void;
-  /** Asks the serving side what its handlers have done. */
+  /** Requests from the server what its handlers have done. */
   counts(): Promise<Counts>;
-  /** Collects on both sides. What is held in mid-run counts for the verdict. */
+  /** Collects garbage in both processes. Memory that is held during the run counts too. */
   sample(): Promise<void>;
 }
 

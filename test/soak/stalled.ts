@@ -6,7 +6,7 @@ import { megabyte, type Soak, type SoakRun } from "./soak.ts";
 const credit = 64;
 const size = 1_000;
 const count = 200;
-/** In ms. Longer than two heartbeats of a bus, in which peers ask each other whether they are there. */
+/** In ms. Longer than two heartbeats of a bus, in which peers detect lost ones. */
 const patience = 12_000;
 const looks = 4;
 /** How often a count must be the same, every tenth of a second. */

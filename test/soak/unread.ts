@@ -8,7 +8,7 @@ import { megabyte, type Soak } from "./soak.ts";
 /** 16 KiB each, so that 12,800 of them are 200 MiB. */
 const size = 16 * 1024;
 const count = 12_800;
-/** How often what was made must be the same, every fifth of a second. */
+/** How many times in a row the result must be the same, every 200 ms. */
 const atRest = 5;
 
 /** A client that allows the producer everything and reads nothing. */
