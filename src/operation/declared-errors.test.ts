@@ -135,18 +135,6 @@ describe("errors of a definition", () => {
     );
   });
 
-  test.each([200, 399, 401, 407, 600, 404.5, "404"])("have a status of an error: %j is refused", (httpStatus) => {
-    const errors = { GONE: { schema: Taken, httpStatus } };
-
-    expect(() => defineOperation({ ...create, errors: errors as never })).toThrow(
-      expect.objectContaining({
-        code: "VALIDATION_ERROR",
-        message:
-          'Invalid operation "task.create": /errors/GONE/httpStatus must be a status from 400 to 599 other than 401 and 407.',
-      }),
-    );
-  });
-
   test.each([[[null]], [{}], ["GONE"]])("are not combined with errorSchemas %j", (errorSchemas) => {
     expect(() => defineOperation({ ...create, errorSchemas: errorSchemas as never })).toThrow(
       expect.objectContaining({

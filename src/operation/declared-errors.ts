@@ -111,14 +111,10 @@ const declarationMessage =
 function findDeclarationProblems(code: string, value: unknown): Array<{ path: string; message: string }> {
   const path = extendPointer("/errors", code);
   if (isLibrarySchema(value)) return [];
-  const { schema = undefined, httpStatus: status = undefined } = isObject(value) ? value : {};
+  const schema = isObject(value) ? value["schema"] : undefined;
   const hasSchema = isLibrarySchema(schema) || isObject(schema);
-  const isSchema = isObject(value) && !("schema" in value) && status === undefined;
-  if (!hasSchema && !isSchema) return [{ path, message: declarationMessage }];
-  // Servers send 401 and 407 only for their own authentication.
-  const isStatus = Number.isInteger(status) && Number(status) >= 400 && Number(status) < 600;
-  if (status === undefined || (isStatus && status !== 401 && status !== 407)) return [];
-  return [{ path: `${path}/httpStatus`, message: "must be a status from 400 to 599 other than 401 and 407" }];
+  const isSchema = isObject(value) && !("schema" in value) && !("httpStatus" in value);
+  return hasSchema || isSchema ? [] : [{ path, message: declarationMessage }];
 }
 
 /** Returns whether a value is a TypeBox type or a Standard Schema. */
