@@ -217,6 +217,11 @@ describe("credentials", () => {
     expect(brief(check({ authenticate: tokens }, authorization === undefined ? {} : { authorization }))).toBe(expected);
   });
 
+  test("an empty token of a WebSocket is refused before the authenticator, which may have an empty one by mistake", () => {
+    const gate = new Gate({ authenticate: ({ token }) => (token === "" ? ada : undefined) });
+    expect(brief(gate.check({ ...request(), token: "" }))).toBe(401);
+  });
+
   test("a refusal contains code, message and challenge, and neither the token nor the internal reason", () => {
     expect({ ...check({ authenticate: tokens }, { authorization: "Bearer secret-token" }) }).toEqual({
       kind: "refusal",

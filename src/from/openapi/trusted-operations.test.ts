@@ -169,6 +169,14 @@ describe("an import with trust", () => {
     ]);
   });
 
+  test("imports nothing with an access rule that is null by mistake", async () => {
+    const { registry, report } = await importFrom(documentOf([described()]), { accessControl: null as never });
+    expect(registry.list()).toEqual([]);
+    expect(report.skipped).toEqual([
+      { where: "#/paths/~1path0/post", reason: expect.stringContaining("/accessControl must be") },
+    ]);
+  });
+
   test("restores schemas as the server has them, and refuses input for one that exceeds a limit", async () => {
     const node = { $id: "https://example.com/node", properties: { next: { $ref: "node" } } };
     const deep = `${'{"not":'.repeat(300)}{}${"}".repeat(300)}`;

@@ -102,6 +102,17 @@ describe("close()", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
+  test("calls that the program aborts meanwhile are 503", async () => {
+    const { definition, started, finish } = waiting();
+    const { send, server } = serve([definition]);
+    const running = send("/task/wait");
+    await started.promise;
+    const closed = server.close();
+    finish.reject(new CallError("ABORTED", "The database is closing."));
+    expect(await read(await running)).toMatchObject({ status: 503, body: { code: "ABORTED" } });
+    await closed;
+  });
+
   test("ends calls that do not finish in time with 503", async () => {
     const { definition, started, aborted } = waiting();
     const { send, server } = serve([definition]);

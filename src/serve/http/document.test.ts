@@ -159,6 +159,8 @@ describe("the OpenAPI document", () => {
       id: Type.String({ description: "Which one." }),
       "a/b ~c": Type.Optional(Type.Array(Type.Integer())),
       filter: Type.Object({ open: Type.Boolean() }, { default: { open: true } }),
+      words: Type.Array(Type.String()),
+      tags: Type.Array(Type.String(), { minItems: 1 }),
     });
     const { paths } = await documentOf([
       operation({ inputSchema, description: "" }),
@@ -180,6 +182,8 @@ describe("the OpenAPI document", () => {
               required: false,
               content: { "application/json": { schema: property("filter") } },
             },
+            { name: "words", in: "query", required: false, schema: property("words") }, // A URL has no empty list.
+            { name: "tags", in: "query", required: true, schema: property("tags") },
           ],
           responses: {
             200: { content: { "application/json": {}, "application/octet-stream": {} } },

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { CallError, defineOperation, type IOperationDefinition, Type } from "../../index.ts";
+import { CallError, defineOperation, httpEnvelope, type IOperationDefinition, Type } from "../../index.ts";
 import { deferred } from "../../internal/testing.ts";
 import type { ServeHTTPOptions } from "./index.ts";
 import { serve } from "./testing.ts";
@@ -41,10 +41,25 @@ describe("a stream", () => {
     const response = await open("?count=3");
 
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
-    expect(response.headers.get("cache-control")).toBe("no-store, no-transform"); // Otherwise compression holds events back.
+    // Otherwise compression and Nginx hold events back.
+    expect(response.headers.get("cache-control")).toBe("no-store, no-transform");
+    expect(response.headers.get("x-accel-buffering")).toBe("no");
     expect(await response.text()).toBe(
       'id: 0\ndata: {"index":0}\n\nid: 1\ndata: {"index":1}\n\nid: 2\ndata: {"index":2}\n\nevent: end\nid: end\n\n',
     );
+  });
+
+  test("has the ids of an imported stream, except those that would end it or add fields to it", async () => {
+    const { open } = setUp(
+      changes(async function* () {
+        for (const id of ["a b", "end", "x\nevent: end", "x\rdata: 1", "\0"]) {
+          yield httpEnvelope(id.length, { statusCode: 200, headers: {}, contentType: "a/b", event: { id } });
+        }
+      }),
+    );
+    const text = await (await open()).text();
+    expect(text.match(/^id: .*$/gm)).toEqual(["id: a b", "id: 1", "id: 2", "id: 3", "id: 4", "id: end"]);
+    expect(text.match(/^(?!id: |data: \d+$).+$/gm)).toEqual(["event: end"]);
   });
 
   test("contains envelopes on request", async () => {
@@ -119,10 +134,13 @@ describe("a stream", () => {
   test("passes the id of the last event to the handler", async () => {
     const { open } = setUp(
       changes(async function* (_input, { lastEventId }) {
-        yield lastEventId;
+        yield lastEventId ?? "none";
       }),
     );
-    expect(await (await open("", { headers: { "last-event-id": "41" } })).text()).toContain('data: "41"');
+    const sent = async (id: string) => (await open("", { headers: { "last-event-id": id } })).text();
+    expect(await sent("41")).toContain('data: "41"');
+    expect(await sent("4".repeat(256))).toContain(`data: "${"4".repeat(256)}"`);
+    expect(await sent("4".repeat(257))).toContain('data: "none"'); // Calls of peers cannot have a longer one.
   });
 
   test("is not started again after its end", async () => {
@@ -237,11 +255,13 @@ describe("the end of a stream", () => {
     expect((await open()).status).toBe(503);
   });
 
-  test("a removed credential ends it with ACCESS_DENIED", async () => {
+  test("a removed credential ends it with ACCESS_DENIED, and is not checked after the end", async () => {
     let isValid = true;
+    let checks = 0;
     const listeners: Array<() => void> = [];
     const authenticate = {
       authenticate: () => {
+        checks += 1;
         if (!isValid) throw new Error("unknown token");
         return { id: "ada", scopes: [] };
       },
@@ -251,16 +271,19 @@ describe("the end of a stream", () => {
       },
     };
     const { open } = setUp(
-      changes(async function* (_input, { signal }) {
+      changes(async function* ({ count }: { count: number }, { signal }) {
         yield 1;
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        if (count > 0) await new Promise((resolve) => signal.addEventListener("abort", resolve));
       }),
       { authenticate },
     );
+    await (await open("?count=0")).text();
     const stream = reading(await open());
     expect(await stream.next()).toBe("id: 0\ndata: 1\n\n");
     isValid = false;
     for (const listener of listeners) listener();
     expect(await stream.next()).toMatch(/^event: problem\ndata: .*"code":"ACCESS_DENIED"/);
+    for (const listener of listeners) listener();
+    expect(checks).toBe(3); // Two requests, and the stream that was open.
   });
 });

@@ -244,6 +244,13 @@ describe("routes of imported APIs", () => {
           get: { operationId: "get", parameters: [{ name: "id", in: "query", schema: integer }], responses: {} },
           put: { operationId: "put", requestBody: json({ type: "object" }), responses: {} },
         },
+        "/shelves/{shelf}/items/{item}": {
+          parameters: [
+            { name: "item", in: "path", required: true, schema: integer },
+            { name: "shelf", in: "path", required: true, schema: { type: "string" } },
+          ],
+          get: { operationId: "take", responses: {} },
+        },
         "/search": {
           get: {
             operationId: "search",
@@ -286,6 +293,7 @@ describe("routes of imported APIs", () => {
     const body = JSON.stringify({ a: 1 });
     const put = { method: "PUT", body, headers: { "content-type": "application/json" } };
     expect((await read(await send("/shop/items/7", put))).body).toEqual({ id: 7, body: { a: 1 } });
+    expect((await get("/shop/shelves/top/items/3")).body).toEqual({ shelf: "top", item: 3 });
     expect((await get("/shop/search?q=mug")).body).toEqual({ q: "mug" }); // The default route, which is not reported.
     expect((await get("/shop/headers?x=1")).body).toEqual({ x: 1 });
     expect(reports[0]!.warnings).toEqual([

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
 import { bearerTokens, createToken } from "../../auth/index.ts";
 import { PendingRequestMap, peerSource } from "../../call/index.ts";
+import { deferred } from "../../internal/testing.ts";
 import { CallError, defineOperation, httpEnvelope, OperationType } from "../../operation/index.ts";
 import { createRegistry, OperationRegistry } from "../../registry/index.ts";
 import type { FetchInfo } from "../../serve/server.ts";
@@ -208,6 +209,21 @@ describe("connections end", () => {
     expect(await calls.call("task.whoami", {}).catch(codeOf)).toBe("UNAVAILABLE");
     await server[Symbol.asyncDispose]();
   });
+});
+
+test("a client that is identified after the server was closed is refused", async () => {
+  const [asked, checked] = [deferred(), deferred()];
+  const authenticate = async () => {
+    asked.resolve();
+    await checked.promise;
+    return ada;
+  };
+  const { url, server } = await serve({ authenticate });
+  const status = statusOf(url);
+  await asked.promise;
+  await server.close();
+  checked.resolve();
+  expect(await status).toBe(503);
 });
 
 test("no frame names an operation that the caller may not see", async () => {
