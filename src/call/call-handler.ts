@@ -1,3 +1,4 @@
+import { assertObject } from "../internal/objects.ts";
 import { formatOperationId, type Identity, type OperationSpec } from "../operation/index.ts";
 import {
   createSelector,
@@ -69,6 +70,11 @@ const ignoreFollowUps: SendFollowUp = () => {};
  * peers of the same map are excluded.
  */
 export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler {
+  assertObject("buildCallHandler", options, "buildCallHandler({ registry, callMap })");
+  if (options.callMap?.transport === undefined) throw new TypeError("callMap must be a PendingRequestMap.");
+  if (options.authenticate !== undefined && typeof options.authenticate !== "function") {
+    throw new TypeError("The option authenticate must be a function, such as (token) => findIdentity(token).");
+  }
   return createCallHandler(options);
 }
 

@@ -23,7 +23,7 @@ import {
 import { describeForwarded, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
 import type { ForwardedOptions } from "./outgoing/index.ts";
-import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
+import { PendingRequestMap, type PendingRequestMapOptions, toTransport } from "./pending-request-map.ts";
 
 const log = logger("call");
 
@@ -66,7 +66,7 @@ export function peerSource(
   options: PeerSourceOptions & PendingRequestMapOptions = {},
 ): OperationSource & AsyncDisposable {
   if (peers instanceof PendingRequestMap) return new PeerSource(peers, options);
-  const callMap = new PendingRequestMap(peers, options);
+  const callMap = new PendingRequestMap(toTransport(peers, "peerSource()"), options);
   return new PeerSource(callMap, options, () => callMap.close());
 }
 

@@ -48,7 +48,7 @@ export class PendingRequestMap extends TransportCaller<Transport> {
     transport: Transport | EventTargetLike = createInProcessTransport(),
     options: PendingRequestMapOptions = {},
   ) {
-    super(toTransport(transport), options);
+    super(toTransport(transport, "A PendingRequestMap"), options);
   }
 
   /**
@@ -130,10 +130,13 @@ export class PendingRequestMap extends TransportCaller<Transport> {
   }
 }
 
-/** Checks the transport, because a missing `await` would otherwise fail the first call with an unrelated error. */
-function toTransport(given: Transport | EventTargetLike): Transport {
+/**
+ * Checks the transport, because a missing `await` would otherwise fail the first call with an unrelated error. `user` is the
+ * function or class that requires it.
+ */
+export function toTransport(given: Transport | EventTargetLike, user: string): Transport {
   if (typeof (given as Partial<Transport> | null)?.request === "function") return given as Transport;
   if (isEventTargetLike(given)) return createEventTargetTransport(given);
   const hint = (given as unknown) instanceof Promise ? " You passed a promise. Await the transport first." : "";
-  throw new TypeError(`A PendingRequestMap requires a transport or an EventTarget.${hint}`);
+  throw new TypeError(`${user} requires a transport or an EventTarget.${hint}`);
 }

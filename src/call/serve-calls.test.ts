@@ -1,10 +1,12 @@
 import { expect, test, vi } from "vitest";
 import {
+  buildCallHandler,
   createInProcessTransport,
   createRegistry,
   InProcessBus,
   OperationRegistry,
   PendingRequestMap,
+  peerSource,
   serveCalls,
 } from "../index.ts";
 import { deferred, operation, subscription } from "./testing.ts";
@@ -161,9 +163,22 @@ test.each([{ defaultTimeout: -1 }, { limits: { pendingCalls: 0 } }])("%j is refu
 
 test("something that is not a registry or not a transport is refused", async () => {
   await expect(serveCalls({} as never, new EventTarget())).rejects.toThrow("This is not a registry.");
-  await expect(serveCalls(new OperationRegistry(), {} as never)).rejects.toThrow(
-    "requires a transport or an EventTarget",
+  for (const transport of [{}, undefined, "ws://127.0.0.1"]) {
+    await expect(serveCalls(new OperationRegistry(), transport as never)).rejects.toThrow(
+      "serveCalls() requires a transport or an EventTarget.",
+    );
+    expect(() => peerSource(transport as never)).toThrow("peerSource() requires a transport or an EventTarget.");
+  }
+});
+
+test("options that are not valid are refused before anything is served", async () => {
+  const authenticate = "none" as never;
+
+  await expect(serveCalls(new OperationRegistry(), new EventTarget(), { authenticate })).rejects.toThrow(
+    "The option authenticate must be a function",
   );
+  expect(() => buildCallHandler(undefined as never)).toThrow("buildCallHandler() takes an object, not undefined.");
+  expect(() => buildCallHandler({ registry: new OperationRegistry() } as never)).toThrow("must be a PendingRequestMap");
 });
 
 test("a call that closing ends is reported by the registry as failed", async () => {

@@ -3,7 +3,7 @@ import type { EventTargetLike } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, type CallHandlerOptions } from "./call-handler.ts";
 import type { StopOptions } from "./drain.ts";
-import { PendingRequestMap, type StopHandling } from "./pending-request-map.ts";
+import { PendingRequestMap, type StopHandling, toTransport } from "./pending-request-map.ts";
 
 /** Options of {@link serveCalls}. */
 export interface ServeCallsOptions extends Omit<CallHandlerOptions, "registry" | "callMap"> {}
@@ -42,7 +42,7 @@ export async function serveCalls(
   options: ServeCallsOptions = {},
 ): Promise<ServedCalls> {
   const isOwn = !(transport instanceof PendingRequestMap);
-  const callMap = isOwn ? new PendingRequestMap(transport) : transport;
+  const callMap = isOwn ? new PendingRequestMap(toTransport(transport, "serveCalls()")) : transport;
   let stop: StopHandling | undefined;
   let closed: Promise<void> | undefined;
   const stopAndClose = async (stopOptions?: StopOptions) => {

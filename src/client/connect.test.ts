@@ -287,3 +287,7 @@ test("closing does not wait for a server that does not reply", async () => {
 
   expect(await call).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("The client is closed.") });
 });
+
+test.each([null, "token"])("%j is not an object with options", (options) => {
+  expect(() => connect("http://127.0.0.1", options as never)).toThrow("connect() takes an object, not ");
+});

@@ -1,5 +1,6 @@
 import type { SignIdentity } from "../call/outgoing/index.ts";
 import { createLookup, setInspection } from "../internal/lookup.ts";
+import { assertObject } from "../internal/objects.ts";
 import {
   explainPaths,
   hasCode,
@@ -105,6 +106,7 @@ export function connect<Remote = KnownOperations>(
   to: string | URL | Transport,
   options: ConnectOptions = {},
 ): RemoteClient<KnownIn<Remote>> {
+  assertObject("connect", options, "connect(url, { token })");
   const connection = createConnection(to, options);
   const close = () => connection.close();
   const createNamespace = (namespace: string) =>

@@ -157,3 +157,7 @@ test("a missing limit is an error, because it would limit nothing", () => {
     "Invalid options: /limit must be an integer of at least 1, or Infinity, not undefined.",
   );
 });
+
+test("options are required", () => {
+  expect(() => concurrency(undefined as never)).toThrow("concurrency() takes an object, not undefined.");
+});

@@ -1,4 +1,5 @@
 import { onAbort } from "../internal/abort-listeners.ts";
+import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, OperationType, resolveCount } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
@@ -76,6 +77,7 @@ function tooManyWaiting(operationId: string, limit: number, maxWaiting: number):
  * has stopped reading. Nested calls share the slot of their parent call, which waits for them.
  */
 export function concurrency(options: ConcurrencyOptions): Middleware {
+  assertObject("concurrency", options, "concurrency({ limit: 10 })");
   const limiter = new ConcurrencyLimiter(options);
   /** Request ids of the running calls, with their own slot or that of their parent call. */
   const running = new Set<string>();

@@ -129,3 +129,7 @@ test.each([{ limit: 0 }, { limit: 1.5 }, {}, { limit: 1, interval: 0 }, { limit:
     expect(() => rateLimit(options as RateLimitOptions)).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
   },
 );
+
+test("options are required", () => {
+  expect(() => rateLimit(undefined as never)).toThrow("rateLimit() takes an object, not undefined.");
+});

@@ -1,5 +1,6 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { monotonicNow } from "../internal/deadlines.ts";
+import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
@@ -23,6 +24,7 @@ const maxKeys = 100_000;
  * Every call of a selected operation counts, nested ones and failed ones included; a subscription counts when it begins.
  */
 export function rateLimit(options: RateLimitOptions): Middleware {
+  assertObject("rateLimit", options, "rateLimit({ limit: 100 })");
   const limit = resolveCount("limit", options.limit, 1, { min: 1, required: true });
   const interval = resolveDuration("interval", options.interval, 60_000);
   const { key = toKey } = options;

@@ -238,3 +238,9 @@ async function countWatches(): Promise<number> {
   const texts = await Promise.all(files.map((text) => text.catch(() => "")));
   return texts.join("\n").match(/^inotify /gm)?.length ?? 0;
 }
+
+test("a folder is required", () => {
+  expect(() => moduleSource(undefined as never)).toThrow(
+    "moduleSource() takes the path or URL of a folder, not undefined.",
+  );
+});

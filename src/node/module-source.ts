@@ -15,7 +15,7 @@ import {
 } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
-import { toReason } from "../internal/text.ts";
+import { describeValue, toReason } from "../internal/text.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { waitFor } from "../internal/wait.ts";
 import { formatOperationId, type IOperationDefinition, mapError } from "../operation/index.ts";
@@ -48,6 +48,9 @@ export function moduleSource(
   directory: string | URL,
   options: ModuleSourceOptions = {},
 ): OperationSource & AsyncDisposable {
+  if (typeof directory !== "string" && !(directory instanceof URL)) {
+    throw new TypeError(`moduleSource() takes the path or URL of a folder, not ${describeValue(directory)}.`);
+  }
   return new ModuleSource(directory instanceof URL ? fileURLToPath(directory) : directory, options);
 }
 

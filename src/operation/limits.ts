@@ -86,6 +86,11 @@ export function resolveLimits(
   if (limits === undefined) return defaults;
   if (typeof limits !== "object" || limits === null) throw invalidNumber("limits", limits, "an object");
   const resolved = { ...defaults };
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === undefined || Object.hasOwn(defaults, name)) continue;
+    const message = `is not a limit; use ${Object.keys(defaults).join(", ")}`;
+    throw validationError("options", [{ path: `/limits/${name}`, message }]);
+  }
   for (const name of Object.keys(defaults) as Array<keyof Limits>) {
     const value: unknown = limits[name];
     if (value === undefined) continue;

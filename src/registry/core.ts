@@ -1,7 +1,11 @@
 import type { Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
+import { extendPointer } from "../internal/json-pointer.ts";
 import type { WarnOnce } from "../internal/log.ts";
 import { nearest } from "../internal/nearest.ts";
+import { assertObject } from "../internal/objects.ts";
+import { boolean, findProblems, record, unknown } from "../internal/shape.ts";
+import { describeValue } from "../internal/text.ts";
 import {
   type CallError,
   type CallOperation,
@@ -14,6 +18,8 @@ import {
   type Progress,
   resolveDuration,
   resolveLimits,
+  specFields,
+  validationError,
   withDeadline,
 } from "../operation/index.ts";
 import type { CallState } from "./call-state.ts";
@@ -34,6 +40,12 @@ import type {
   RegistryOptions,
   SearchOptions,
 } from "./types.ts";
+
+const optionFields = {
+  outputPolicy: specFields.outputPolicy,
+  log: boolean(),
+  customAuth: record(unknown(), { message: "must be an object of functions" }),
+};
 
 /** One call of `use()`. The same middleware may be added twice, and each can be removed separately. */
 interface InstalledMiddleware {
@@ -67,7 +79,18 @@ export class RegistryCore {
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
   readonly #outputPolicy: OutputPolicy;
 
-  constructor({ customAuth = {}, outputPolicy = "cast", limits, defaultTimeout, log = true }: RegistryOptions) {
+  constructor(options: RegistryOptions) {
+    assertObject("OperationRegistry", options, "new OperationRegistry({ defaultTimeout: 5_000 })");
+    const { customAuth = {}, outputPolicy = "cast", limits, defaultTimeout, log = true } = options;
+    const problems = findProblems(optionFields, { outputPolicy, log, customAuth });
+    for (const [name, check] of Object.entries(customAuth)) {
+      if (typeof check === "function" || problems.length > 0) continue;
+      problems.push({
+        path: extendPointer("/customAuth", name),
+        message: "must be a function that returns true or false",
+      });
+    }
+    if (problems.length > 0) throw validationError("options", problems);
     this.#customAuth = customAuth;
     this.#outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
@@ -89,6 +112,8 @@ export class RegistryCore {
   }
 
   search(query: string, options: SearchOptions): OperationSpec[] {
+    if (typeof query !== "string") throw new TypeError(`search() takes a string, not ${describeValue(query)}.`);
+    assertObject("search", options, 'search("create", { limit: 10 })');
     this.#searchIndex ??= new SearchIndex(this.operations.values());
     return this.#searchIndex.search(query, options);
   }

@@ -1,4 +1,5 @@
 import type { OperationSource } from "../from/source.ts";
+import { assertObject } from "../internal/objects.ts";
 import type {
   CallOptions,
   DataOf,
@@ -20,7 +21,7 @@ import { stateOf } from "./call-state.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
 import type { Follower, FollowHooks } from "./follow.ts";
-import { Registry } from "./registry.ts";
+import { isList, Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
 import type { CustomAuth, FollowOptions, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
 
@@ -70,9 +71,10 @@ export function createRegistry<const Operations extends readonly IOperationDefin
     namespace?: "Write createRegistry({ operations: [create] }).";
   } = {},
 ): OperationRegistry<Operations extends readonly [] ? KnownOperations : KnownFrom<Operations>> {
+  const example = "createRegistry({ operations: [create] })";
+  if (!Array.isArray(options)) assertObject("createRegistry", options, example);
   const { operations = [], ...registryOptions } = options;
-  if (Array.isArray(options) || options.namespace !== undefined || !(Symbol.iterator in operations)) {
-    const example = "createRegistry({ operations: [create] })";
+  if (Array.isArray(options) || options.namespace !== undefined || !isList(operations)) {
     throw new TypeError(`createRegistry() takes an object with a list of operations: ${example}.`);
   }
   const registry = new OperationRegistry(registryOptions as RegistryOptions);
@@ -113,6 +115,7 @@ export interface BuildEnvOptions<Known extends KnownOperations> {
 
 /** Creates functions for all queries and mutations: `env.task.create(input)` returns an envelope. */
 export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions<Known>): KnownEnv<Known> {
+  assertObject("buildEnv", options, "buildEnv({ registry, context })");
   const { registry, context, allowedNamespaces, nested = "trust" } = options;
   const core = Registry.coreOf(registry);
   const call = stateOf(context);

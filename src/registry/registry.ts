@@ -1,5 +1,7 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import { inspectNames, setInspection } from "../internal/lookup.ts";
+import { assertObject } from "../internal/objects.ts";
+import { describeValue } from "../internal/text.ts";
 import {
   assertValidSpec,
   CallError,
@@ -8,6 +10,7 @@ import {
   formatOperationId,
   type IOperationDefinition,
   type KnownOperations,
+  notAnId,
   type OperationHandler,
   type OperationSpec,
   type OperationsByNamespace,
@@ -74,6 +77,9 @@ export class Registry {
 
   registerAll(definitions: Iterable<RegisteredOperation>): void {
     const entries = new Map<string, OperationEntry>();
+    if (!isList(definitions)) {
+      throw new TypeError(`registerAll() takes a list of operations, not ${describeValue(definitions)}.`);
+    }
     for (const definition of definitions) {
       const entry = this.#createNew(definition, false);
       if (entries.has(entry.id)) throw alreadyRegistered(entry.id);
@@ -89,6 +95,7 @@ export class Registry {
   }
 
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
+    if (typeof id !== "string") throw notAnId(id);
     const entry = this.#core.operations.get(id);
     if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
     if (entry.handler !== undefined && !this.#isFollowed(id)) {
@@ -157,6 +164,8 @@ export class Registry {
   }
 
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe {
+    if (typeof listener !== "function")
+      throw new TypeError("on() takes a function, such as (event) => console.log(event).");
     switch (event) {
       case "call":
         return this.#core.calls.on(listener as (event: RegistryCallEvent) => void);
@@ -186,6 +195,7 @@ export class Registry {
     if (typeof source?.load !== "function") {
       throw new TypeError("follow() takes a source, such as openAPISource(…), mcpSource(…) or moduleSource(…).");
     }
+    assertObject("follow", options, 'follow(source, { include: ["task.*"] })');
     const isReported = this.#core.isLogging || options.onReport !== undefined;
     const followed = isReported ? options : { ...options, onReport: ignore };
     const follower = new Follower(this, this.#core, this.#following, source, followed, hooks);
@@ -200,6 +210,7 @@ export class Registry {
   }
 
   client<K extends KnownOperations | OperationsByNamespace>(options: ClientOptions = {}): Client<K> {
+    assertObject("client", options, "registry.client({ identity })");
     return createClient(this.#core, options) as Client<K>;
   }
 
@@ -252,6 +263,11 @@ function assertHandler(id: string, handler: unknown, type: OperationType): void 
       `The handler of "${id}" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.`,
     );
   }
+}
+
+/** Returns whether a value is a list of operations, and not a string, which is iterable too. */
+export function isList(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Symbol.iterator in value;
 }
 
 function isGeneratorTag(tag: unknown): boolean {

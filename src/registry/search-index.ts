@@ -1,5 +1,5 @@
 import { type QueryTerm, toQueryTerms, toStems, toTellingStems } from "../internal/words.ts";
-import { checkScopes, type OperationSpec, toIdentity } from "../operation/index.ts";
+import { checkScopes, type OperationSpec, resolveCount, toIdentity } from "../operation/index.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { SearchOptions } from "./types.ts";
 
@@ -85,7 +85,7 @@ export class SearchIndex {
 
   /** Returns the operations that match any word of the query, best first. An empty query returns all in order. */
   search(query: string, options: SearchOptions = {}): OperationSpec[] {
-    const { limit = Number.POSITIVE_INFINITY } = options;
+    const limit = resolveCount("limit", options.limit, Number.POSITIVE_INFINITY, { min: 0, infinite: true });
     const isVisible = createFilter(options);
     const found = query.trim() === "" ? this.#inOrder() : this.#ranked(query);
     const specs: OperationSpec[] = [];

@@ -1,8 +1,9 @@
 import type { Unsubscribe } from "../from/source.ts";
 import { onAbort } from "../internal/abort-listeners.ts";
+import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
-import { aborted, CallError, resolveDuration } from "../operation/index.ts";
+import { aborted, CallError, notAnId, resolveDuration } from "../operation/index.ts";
 import type { RegistryCore } from "./core.ts";
 import type { WaitForOptions } from "./types.ts";
 
@@ -15,6 +16,8 @@ export async function waitForOperation(
   options: WaitForOptions,
   closing: AbortSignal,
 ): Promise<void> {
+  if (typeof id !== "string") throw notAnId(id);
+  assertObject("waitFor", options, 'waitFor("task.create", { timeout: 5_000 })');
   const timeout = resolveDuration("timeout", options.timeout, defaultWaitMs, { infinite: true });
   const isCallable = () => core.operations.get(id)?.handler !== undefined;
   closing.throwIfAborted();

@@ -11,6 +11,13 @@ async function importTools(tools: Array<Record<string, unknown>>, config = {}, c
 }
 
 describe("a tool", () => {
+  test("is imported with limits of its server", async () => {
+    const { report } = await importTools([mcpTool()], { limits: { lineBytes: 1_000, pages: 2, schemaDepth: 8 } });
+
+    expect(report.skipped).toEqual([]);
+    expect(report.imported).toHaveLength(1);
+  });
+
   test("becomes a mutation with everything that the server describes", async () => {
     const { operation } = await importTools([
       {

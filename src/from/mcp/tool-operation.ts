@@ -4,6 +4,7 @@ import {
   assertValidSpec,
   formatOperationId,
   type IOperationDefinition,
+  type Limits,
   type OperationHandler,
   type OperationSpec,
   OperationType,
@@ -85,9 +86,16 @@ export function versionOf({ server }: MCPServerState): string {
   return asString(server?.version) || "0.0.0";
 }
 
-function readInput(schema: unknown, { limits }: MCPClientConfig, warn: (reason: string) => void): TSchema {
+/** Returns the limits of schemas, without those of the connection. */
+function schemaLimits({ limits }: MCPClientConfig): Limits {
+  const { lineBytes: _line, pages: _pages, ...others } = limits ?? {};
+  return others;
+}
+
+function readInput(schema: unknown, config: MCPClientConfig, warn: (reason: string) => void): TSchema {
   if (!isObject(schema)) throw new Error("It has no input schema.");
   const { type } = schema;
+  const limits = schemaLimits(config);
   if (type !== undefined && type !== "object") throw new Error("Its input is not an object.");
   if (type !== undefined) return FromSchema(schema, { limits });
   // Arguments are always an object, even if the schema does not declare a type.
@@ -106,7 +114,7 @@ function readOutput(schema: unknown, { config, connection }: ToolHost, warn: (re
   const mayBeWrapped = config.unwrapResults !== false && connection.state.protocol?.era === "legacy";
   try {
     const inner = mayBeWrapped ? unwrapSchema(schema) : undefined;
-    return { schema: FromSchema(inner ?? schema, { limits: config.limits }), isWrapped: inner !== undefined };
+    return { schema: FromSchema(inner ?? schema, { limits: schemaLimits(config) }), isWrapped: inner !== undefined };
   } catch (error) {
     warn(`Its output schema cannot be used, so its output is unknown. ${(error as Error).message}`);
     return { isWrapped: false };

@@ -331,3 +331,9 @@ test("without onReport and logging, skipped items are on the console", async () 
   ]);
   warn.mockRestore();
 });
+
+test("a file system is required", async () => {
+  await expect(scanOperations("ops", undefined as never)).rejects.toThrow(
+    "scanOperations() takes an object, not undefined. Example: scanOperations(folder, nodeFileSystem).",
+  );
+});

@@ -1,4 +1,5 @@
 import { logger } from "../../internal/log.ts";
+import { assertObject } from "../../internal/objects.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import {
   assertValidSpec,
@@ -41,6 +42,7 @@ export async function scanOperations(
   fs: ScannerFS,
   options: ScanOptions = {},
 ): Promise<OperationManifest[]> {
+  assertObject("scanOperations", fs, "scanOperations(folder, nodeFileSystem)");
   const report = new ReportBuilder();
   const scan = new ModuleScan(report, resolveLimits(options.limits).operations);
   for (const file of await findModules(directory, fs, (where, reason) => report.skipped(where, reason))) {

@@ -256,3 +256,7 @@ test("a document is not fetched for a namespace that is missing or invalid", asy
   }
   expect(fetch).not.toHaveBeenCalled();
 });
+
+test("a configuration is required", () => {
+  expect(() => FromOpenAPI(openAPI(), undefined as never)).toThrow("FromOpenAPI() takes an object, not undefined.");
+});

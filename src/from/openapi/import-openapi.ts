@@ -1,5 +1,6 @@
 import { extendPointer } from "../../internal/json-pointer.ts";
 import { logger } from "../../internal/log.ts";
+import { assertObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
@@ -47,8 +48,9 @@ export interface ImportOptions {
 export function importDocument(
   spec: unknown,
   config: HTTPServiceConfig,
-  { externals = new Map(), onReport = config.onReport, previous, trusted }: ImportOptions = {},
+  { externals = new Map(), onReport = config?.onReport, previous, trusted }: ImportOptions = {},
 ): OpenAPIImport {
+  assertObject("FromOpenAPI", config, 'FromOpenAPI(document, { namespace: "shop" })');
   assertNamespace(config.namespace);
   assertNumbers(config);
   const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
