@@ -50,7 +50,8 @@ export function namespaceOf(kind: string): "api" | "tools" {
 /** The source that options name, as it is written in a configuration. */
 export function toSourceConfig(options: Partial<TargetContext["options"]>) {
   const { openapi, mcp: url, "base-url": baseUrl } = options;
-  if (openapi !== undefined) return { openapi, ...(baseUrl !== undefined && { baseUrl }) };
+  if (openapi !== undefined && baseUrl !== undefined) return { openapi, baseUrl };
+  if (openapi !== undefined) return { openapi, ...(!/^https?:/i.test(openapi) && { documentUrl: unknownServer }) };
   if (url !== undefined) return { mcp: { url } };
   const [command, ...args] = splitCommand(options["mcp-command"] ?? "");
   return { mcp: { command, args } };
@@ -62,6 +63,9 @@ function toLabel(place: string): string {
   return url === undefined || url.origin === "null" ? place : url.origin + url.pathname;
 }
 
+/** Base of the relative servers of a file, so that its operations can be listed. Requests to it are refused. */
+const unknownServer = "http://unknown.invalid";
+
 /** A document decides where requests go. Without `--base-url` only its own origin is allowed; a file does not have one. */
 export function refuseOtherOrigin(registry: OperationRegistry, options: Partial<TargetContext["options"]>): void {
   const { openapi, "base-url": baseUrl } = options;
@@ -70,6 +74,9 @@ export function refuseOtherOrigin(registry: OperationRegistry, options: Partial<
   const refuse: Middleware = ({ spec }, next) => {
     const server = String(getOwn(getOwn(spec._meta, "openapi"), "server"));
     if (URL.canParse(server) && new URL(server).origin === own) return next();
+    if (server.startsWith(unknownServer)) {
+      throw usageError(`${quote(toLabel(openapi))} does not name its server. Pass --base-url URL.`);
+    }
     throw usageError(
       `${quote(toLabel(openapi))} sends requests to ${quote(server)}, which is another origin. Pass --base-url ${server} to allow it.`,
     );

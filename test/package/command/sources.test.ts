@@ -252,6 +252,21 @@ test("a document cannot send requests to another origin without --base-url", asy
   expect(allowed.exitCode).toBe(0);
 });
 
+test("a file that does not name its server is listed, and called with --base-url only", async () => {
+  const file = ["--openapi", sandbox.write("relative.json", JSON.stringify(document("/")))];
+  const listed = await sandbox.run(["list", ...file]);
+  const refused = await sandbox.run(["call", "api.getPet", "id=1", ...file]);
+  const allowed = await sandbox.run(["call", "api.getPet", "id=1", "--base-url", url, ...file]);
+
+  expect(listed).toMatchObject({ stdout: expect.stringContaining("api.getPet\tquery\t"), stderr: "", exitCode: 0 });
+  expect(refused).toEqual({
+    stdout: "",
+    stderr: `error: "${file[1]}" does not name its server. Pass --base-url URL.\n`,
+    exitCode: 2,
+  });
+  expect(allowed.exitCode).toBe(0);
+});
+
 test("tools of an MCP server that a command starts are listed and called, without the SDK being installed", async () => {
   const list = await sandbox.run(["list", ...mcp("errors")]);
   const failed = await sandbox.run(["call", "tools.is_error", "--json", ...mcp("errors")]);
