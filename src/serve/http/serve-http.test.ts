@@ -11,12 +11,12 @@ const create = defineOperation({
   errors: {
     TITLE_TAKEN: Type.Object({ title: Type.String() }),
     TEAPOT: { schema: Type.Object({}), httpStatus: 418 },
+    FORGED: { schema: Type.Object({}), httpStatus: 401 },
   },
-  errorSchemas: [{ code: "FORGED", schema: Type.Object({}), httpStatus: 401 }], // as in a spec of another program
   handler: async ({ title, priority }, { errors }) => {
     if (title === "taken") throw errors.TITLE_TAKEN({ title }, "There is a task with this title.");
     if (title === "teapot") throw errors.TEAPOT({});
-    if (title === "forged") throw new CallError("FORGED", "Forged.", {});
+    if (title === "forged") throw errors.FORGED({});
     return { id: "1", title, priority };
   },
 });
