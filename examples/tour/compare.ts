@@ -45,7 +45,7 @@ export async function compareTransports(
   }
   table(["operation", "caller", "direct call", ...names], rows);
   const count = ["one", "two", "three", "four", "five", "six"][names.length];
-  console.log(`${calls.length} calls, made in ${count} ways: every envelope and every error is the same.`);
+  console.log(`${calls.length} calls over ${count} paths return the same envelopes and errors.`);
 }
 
 function callDirectly(registry: OperationRegistry, { id, input, identity, values }: Call) {

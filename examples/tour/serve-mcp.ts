@@ -10,7 +10,7 @@ export async function showMCPServer(
   registry: OperationRegistry,
   onOpen: (close: () => Promise<void>) => void,
 ): Promise<void> {
-  heading("The registry is an MCP server, and comes back unchanged");
+  heading("The registry as an MCP server, imported into another registry");
   const listener = await listen({ "/mcp": serveMCP(registry, { name: "tour", authenticate: "none" }) });
   onOpen(() => listener.close());
   const imported = new OperationRegistry();
@@ -20,6 +20,6 @@ export async function showMCPServer(
   const input = { name: "Grace", city: "Oslo" };
   const { data, meta } = await imported.execute("trip.prepare", input);
   assert.deepEqual(data, (await registry.execute("trip.prepare", input)).data);
-  console.log(`${imported.list().length} tools are operations again, with ids, schemas and errors.`);
+  console.log(`${imported.list().length} tools are imported as the original operations, with ids, schemas and errors.`);
   console.log(`  trip.prepare  ${meta.source}  ${oneLine(data)}`);
 }
