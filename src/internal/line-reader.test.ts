@@ -7,7 +7,7 @@ function read(chunks: Buffer[], limit: number, marker?: string): unknown[] {
     limit,
     {
       onLine: (line) => {
-        received.push(line);
+        received.push(line.toString());
         return !line.includes("malformed");
       },
       onTooLong: (head, tail) => received.push({ head, tail }),

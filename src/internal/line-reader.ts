@@ -1,7 +1,7 @@
 /** Receives the lines of a {@link LineReader}. */
 export interface LineListener {
   /** Receives a line. Return `false` if it is not a message; it then counts as noise. */
-  onLine(line: string): boolean | void;
+  onLine(line: Buffer): boolean | void;
   /** Called when a line was too long and was dropped. `head` and `tail` are its first and last characters. */
   onTooLong(head: string, tail: string): void;
   /** Called when a line, or the noise between messages, does not end. The reader ignores everything after it. */
@@ -64,7 +64,7 @@ export class LineReader {
   }
 
   #accept(line: Buffer): void {
-    if (this.#listener.onLine(line.toString("utf8")) === false) this.#countNoise(refusedLineBytes);
+    if (this.#listener.onLine(line) === false) this.#countNoise(refusedLineBytes);
     else this.#noise = 0;
   }
 

@@ -66,6 +66,16 @@ test("a message that is malformed or too long is refused, and the next one is ha
     error: { code: -32600, message: "The line is not a message of JSON-RPC." },
   });
 
+  child.stdin.write(
+    Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"text":"gr\xfc\xdfe"}}\n`, "latin1"),
+  );
+  expect(await next()).toMatchObject({ id: 7, error: { code: -32700, message: expect.stringContaining("utf-8") } });
+  child.stdin.write(`{"jsonrpc":"2.0","id":8,"method":"ping","params":${"[".repeat(300)}${"]".repeat(300)}}\n`);
+  expect(await next()).toMatchObject({
+    id: 8,
+    error: { code: -32700, message: expect.stringContaining("200 levels") },
+  });
+
   initialize(child);
   expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25" } });
   const params = { name: "noise_print", arguments: { text: "x".repeat(2_000_000) } };

@@ -10,6 +10,9 @@ import { toMeta } from "./result.ts";
 
 const log = logger("serve", "mcp");
 
+/** Other bytes are refused: replacing them would change the input. */
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 /**
  * The connection to a client over stdin and stdout, with one message in each line. The SDK's transport is not used because
  * it ends the connection after one long message, copies its whole buffer for every chunk, and does not respond to
@@ -64,12 +67,13 @@ export class StandardStreams implements Transport {
     this.onEnd();
   };
 
-  #receive(line: string): void {
+  #receive(line: Buffer): void {
     let given: unknown;
     try {
-      given = parseJSON(line, this.#limits.jsonDepth, "message");
+      given = parseJSON(utf8.decode(line), this.#limits.jsonDepth, "message");
     } catch (error) {
-      return this.#refuse(undefined, this.#sdk.PARSE_ERROR, mapError(error).message);
+      const [head, tail] = [line.subarray(0, 256), line.subarray(-256)];
+      return this.#refuse(findMessageId(`${head}`, `${tail}`), this.#sdk.PARSE_ERROR, mapError(error).message);
     }
     // Clients of 2025-03-26 may send several messages as an array.
     for (const message of Array.isArray(given) ? given : [given]) {

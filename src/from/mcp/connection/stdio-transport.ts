@@ -77,7 +77,7 @@ export class StdioTransport implements Transport {
     const reader = new LineReader(
       maxLineBytes,
       {
-        onLine: (line) => this.#receive(line),
+        onLine: (line) => this.#receive(line.toString("utf8")),
         onTooLong: (head, tail) => this.#refuse(head, tail),
         onEndless: () => {
           this.onerror?.(tooLong(maxLineBytes));
