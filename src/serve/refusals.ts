@@ -61,6 +61,13 @@ export function bodyTooLarge(allowed: number): HTTPError {
   return new HTTPError(413, notStarted("PAYLOAD_TOO_LARGE", message, { limit: "requestBytes", allowed }));
 }
 
+/** A body that the host of the server has read. */
+export function bodyUsed(): HTTPError {
+  const message =
+    "The body was read before the request reached the server. Mount it before middleware that reads bodies.";
+  return new HTTPError(500, notStarted("EXECUTION_ERROR", message));
+}
+
 /** A URL that exceeds the limit `urlLength`. */
 export function urlTooLong(allowed: number): HTTPError {
   const message = `The URL is longer than ${allowed} characters. Send the input with POST.`;

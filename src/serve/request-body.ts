@@ -1,7 +1,7 @@
 import { BodyTooLarge, readBody } from "../internal/body.ts";
 import { isNestedDeeper } from "../internal/json-depth.ts";
 import { type Limits, validationError } from "../operation/index.ts";
-import { bodyTooLarge, unsupportedType } from "./refusals.ts";
+import { bodyTooLarge, bodyUsed, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -19,6 +19,7 @@ export function readJSONBytes(
   const length = headers.get("content-length");
   if (length === "0" || (length === null && request.body === null)) return undefined;
   if (length !== null && !(Number(length) <= requestBytes)) throw bodyTooLarge(requestBytes);
+  if (info?.readBytes === undefined && request.bodyUsed) throw bodyUsed();
   const isAccepted = isJSONType(headers.get("content-type")) && headers.get("content-encoding") === null;
   // Only reading shows whether there is a body, for example after `curl -X POST`, which sends neither type nor length.
   if (length === null) return readUnmeasured(request, isAccepted ? requestBytes : undefined);

@@ -408,6 +408,21 @@ describe("the OpenAPI document", () => {
     expect((await ask(server, undefined, { "if-none-match": '"other"' })).status).toBe(200);
   });
 
+  test("is read with GET and HEAD only", async () => {
+    await using server = serveHTTP(registryOf(), { authenticate: "none" });
+    const outcomes = ["HEAD", "OPTIONS", "POST", "DELETE"].map(async (method) => {
+      const { status, headers } = await server.fetch(new Request("http://localhost/openapi.json", { method }));
+      return [status, headers.get("allow")];
+    });
+    const allow = "GET, HEAD, OPTIONS";
+    expect(await Promise.all(outcomes)).toEqual([
+      [200, null],
+      [204, allow],
+      [405, allow],
+      [405, allow],
+    ]);
+  });
+
   test("is not written for a caller whose credentials are refused", async () => {
     await using server = serveHTTP(registryOf(operation()), {
       authenticate: () => {

@@ -240,6 +240,15 @@ describe("bodies", () => {
     expect((await send("/task/add?x=1", withBody("[1]"))).status).toBe(400);
   });
 
+  test("that the host has read are an error that names the solution", async () => {
+    const { server } = serve([add]);
+    const request = new Request("http://localhost/task/add", withBody("[1]"));
+    await request.text();
+    const detail =
+      "The body was read before the request reached the server. Mount it before middleware that reads bodies.";
+    expect(await read(await server.fetch(request))).toMatchObject({ status: 500, body: { detail, mayHaveRun: false } });
+  });
+
   test("of a client that disconnects are not run", async () => {
     const broken = new ReadableStream({
       start(controller) {
