@@ -7,7 +7,10 @@ import { z } from "zod";
 import * as mini from "zod/mini";
 import { assertIsSchema, compileSchema, SchemaError, toSchema } from "./index.ts";
 
+const otherHint = ' JSON has no such values. Describe the value that is sent instead: type("string").';
 const arkTypeHints: Record<string, string> = {
+  symbol: otherHint,
+  URL: otherHint,
   Date: ' JSON has no dates. Describe the string, and convert it where the handler needs a Date: type("string.date.iso.parse").',
   bigint:
     ' JSON has no bigints. Describe the digits as a string, and convert them where the handler needs a bigint: type("string.integer").pipe(BigInt).',
@@ -93,6 +96,46 @@ describe("toSchema", () => {
     expect(message).toMatch(/JSON has no dates\. Describe the string, and return date\.toISOString\(\): \S/);
     expect(message).not.toMatch(/transform|parse/);
     expect(() => toSchema(accepted, "output", "x")).not.toThrow();
+  });
+
+  test.each([
+    [
+      "Zod",
+      z.object({ a: z.undefined() }),
+      "JSON has no undefined. Make a property optional, and return null for no result: z.null().",
+    ],
+    ["Zod", z.void(), "JSON has no undefined. Make a property optional, and return null for no result: z.null()."],
+    ["Zod", z.file(), "JSON has no bytes. Describe them as a string in base64: z.base64()."],
+    ["Zod", z.instanceof(URL), "Code has no schema. Describe the value, and add the check: z.string().refine(check)."],
+    ["Zod", z.symbol(), "JSON has no such values. Describe the value that is sent instead: z.string()."],
+    ["Zod", z.nan(), "JSON has no such values. Describe the value that is sent instead: z.string()."],
+    ["Valibot", toStandardJsonSchema(v.blob()), "Describe them as a string in base64: v.pipe(v.string(), v.base64())."],
+    ["Valibot", toStandardJsonSchema(v.function()), "Describe the value that is sent instead: v.string()."],
+    ["Valibot", toStandardJsonSchema(v.instance(URL)), "and add the check: v.pipe(v.string(), v.check(check))."],
+    [
+      "ArkType",
+      type("TypedArray.Uint8"),
+      'JSON has no bytes. Describe them as a string in base64: type("string.base64").',
+    ],
+    ["ArkType", type("RegExp"), 'JSON has no such values. Describe the value that is sent instead: type("string").'],
+  ])("suggests for a type of %s that JSON does not have what to write: %#", (_name, schema, advice) => {
+    const { message } = catchError(() => toSchema(schema, "output", "x"));
+
+    expect(message.endsWith(` ${advice}`), message).toBe(true);
+  });
+
+  test.each([
+    ["/properties/a", Type.Object({ a: undefined as never })],
+    ["/properties/list/items", Type.Object({ list: Type.Array(undefined as never) })],
+    ["/properties/a/properties/not", Type.Object({ a: Type.Object({ not: undefined as never }) })],
+  ])("refuses undefined in place of a schema: %s", (pointer, schema) => {
+    expect(() => toSchema(schema, "input", "x")).toThrow(
+      expect.objectContaining({
+        pointer,
+        message: expect.stringContaining("the schema is undefined. Check that it is defined before it is used."),
+      }),
+    );
+    expect(() => toSchema(Type.Object({}, { additionalProperties: undefined }), "input", "x")).not.toThrow();
   });
 
   test("keeps the native engine for patterns of schemas in the program", () => {

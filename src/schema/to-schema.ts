@@ -110,6 +110,12 @@ const keepsType =
 /** Options of the conversions to JSON Schema, by library. */
 const libraryOptions: Readonly<Record<string, Record<string, unknown>>> = {
   arktype: { fallback: arkTypeFallback },
+  zod: {
+    // Zod describes a file as a string, which no file is.
+    override: ({ zodSchema }: { zodSchema: { _zod: { def: { type: string } } } }) => {
+      if (zodSchema._zod.def.type === "file") refuse("File");
+    },
+  },
   valibot: {
     // Leave out what JSON Schema cannot express and only Valibot applies, as Zod and ArkType do.
     overrideAction: ({ valibotAction: { kind, type }, jsonSchema, errors }: ValibotAction) => {
@@ -178,6 +184,31 @@ const hints: readonly Hint[] = [
     },
   },
   {
+    pattern: /\b(undefined|void)\b/i,
+    direction: "input",
+    advice: "JSON has no undefined. Make a property optional, and describe an operation without input as an object",
+    examples: { zod: "z.object({})", valibot: "v.object({})", arktype: "type({})" },
+  },
+  {
+    pattern: /\b(undefined|void)\b/i,
+    advice: "JSON has no undefined. Make a property optional, and return null for no result",
+    examples: { zod: "z.null()", valibot: "v.null()", arktype: 'type("null")' },
+  },
+  {
+    pattern: /\b(file|blob|buffer|arraybuffer|\w+\d+(clamped)?array)\b/i,
+    advice: "JSON has no bytes. Describe them as a string in base64",
+    examples: { zod: "z.base64()", valibot: "v.pipe(v.string(), v.base64())", arktype: 'type("string.base64")' },
+  },
+  {
+    pattern: /\b(custom|instance)\b/i,
+    advice: "Code has no schema. Describe the value, and add the check",
+    examples: {
+      zod: "z.string().refine(check)",
+      valibot: "v.pipe(v.string(), v.check(check))",
+      arktype: 'type("string").narrow(check)',
+    },
+  },
+  {
     pattern: /\b(transform|morph)/i,
     advice: "The result of a transformation has no schema. Describe it after the transformation",
     examples: {
@@ -185,6 +216,11 @@ const hints: readonly Hint[] = [
       valibot: "v.number() as the last step of v.pipe()",
       arktype: '.to("number")',
     },
+  },
+  {
+    pattern: /represented in JSON Schema|schema cannot be converted/,
+    advice: "JSON has no such values. Describe the value that is sent instead",
+    examples: { zod: "z.string()", valibot: "v.string()", arktype: 'type("string")' },
   },
 ];
 
@@ -223,19 +259,20 @@ function assertNoCode(schema: SchemaObject, where: string): void {
   if (hasCode(schema)) refuseCode(schema, "", where);
 }
 
-/** Returns whether a schema contains code. Builds no pointers, so that registering thousands of operations stays cheap. */
+/** Returns whether a schema contains code, or `undefined` in place of a schema. Builds no pointers, so that registering thousands of operations stays cheap. */
 function hasCode(schema: SchemaObject): boolean {
   if (codeIn(schema) !== undefined) return true;
   for (const keyword in schema) {
     const holding = applicators.get(keyword);
     const held = schema[keyword];
+    if (keyword === "items" && held === undefined) return true;
     if (holding === undefined || typeof held !== "object" || held === null) continue;
     if (holding === "one" || (holding === "oneOrList" && !Array.isArray(held))) {
       if (hasCode(held as SchemaObject)) return true;
     } else {
       for (const key in held) {
         const subschema = (held as SchemaObject)[key];
-        if (isObject(subschema) && hasCode(subschema)) return true;
+        if (subschema === undefined || (isObject(subschema) && hasCode(subschema))) return true;
       }
     }
   }
@@ -247,7 +284,12 @@ function refuseCode(schema: unknown, pointer: string, where: string): void {
   const code = codeIn(schema);
   if (code !== undefined) throw new SchemaError(pointer, `${code} is code and would be lost in JSON.`, { where });
   forEachSubschema(schema, (subschema, ...path) => {
-    refuseCode(subschema, extendPointer(pointer, ...path), where);
+    const inner = extendPointer(pointer, ...path);
+    // Options such as `additionalProperties` may be undefined.
+    if (subschema === undefined && (path.length > 1 || path[0] === "items")) {
+      throw new SchemaError(inner, "the schema is undefined. Check that it is defined before it is used.", { where });
+    }
+    refuseCode(subschema, inner, where);
   });
 }
 
