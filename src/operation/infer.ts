@@ -10,7 +10,7 @@ export type InferInput<Schema> = unknown extends Schema
   : Schema extends StandardTypedV1
     ? Schema extends WithJSONSchema
       ? StandardTypedV1.InferInput<Schema>
-      : MissingJSONSchema
+      : { error: MissingJSONSchema }
     : true extends HasDefault<Schema>
       ? InferWithDefaults<Schema>
       : InferStatic<Schema>;
@@ -21,17 +21,16 @@ export type InferHandlerInput<Schema> = unknown extends Schema
   : Schema extends StandardTypedV1
     ? Schema extends WithJSONSchema
       ? StandardTypedV1.InferOutput<Schema>
-      : MissingJSONSchema
+      : { error: MissingJSONSchema }
     : InferStatic<Schema>;
 
 /** The data that an operation with this `outputSchema` returns. `unknown` if the schema has no static type. */
 export type InferOutput<Schema> = InferHandlerInput<Schema>;
 
 type WithJSONSchema = { "~standard": { jsonSchema: unknown } };
-/** A schema that the registry refuses. The compiler shows what to write. */
-type MissingJSONSchema = {
-  error: "This schema has no JSON Schema. Use zod instead of zod/mini, or toStandardJsonSchema() of Valibot.";
-};
+/** Shown by the compiler for a schema that the registry refuses. It would show only the name of an object type. */
+type MissingJSONSchema =
+  "This schema has no JSON Schema. Use zod instead of zod/mini, or toStandardJsonSchema() of Valibot.";
 
 /** The values of a TypeBox type or of a JSON Schema with literal types. */
 type InferStatic<Schema> = Schema extends TIntersect

@@ -330,6 +330,13 @@ test("the class behind OperationRegistry has all its members", () => {
   expectTypeOf<Registry>().toExtend<OperationRegistry>();
 });
 
+test("access rules may have readonly lists", () => {
+  const accessControl = { requiredScopes: ["task"], requiredScopesAny: ["a", "b"] } as const;
+  const source = { name: "empty", load: async () => [], close: async () => {} };
+
+  expectTypeOf(registry.follow(source, { accessControl })).toExtend<Promise<AsyncDisposable>>();
+});
+
 test("events are distinguished by kind", () => {
   registry.on("call", (event) => {
     if (event.kind === "failed") expectTypeOf(event.error.code).toEqualTypeOf<string>();

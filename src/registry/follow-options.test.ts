@@ -84,7 +84,11 @@ describe("include and exclude", () => {
         imported: [],
         skipped: [{ where: "shop.a", reason: "The configuration excludes it." }],
         warnings: [
-          { where: "include", reason: "No operation is registered: include and exclude filter out all 1 of them." },
+          {
+            where: "include",
+            reason:
+              'No operation is registered: include and exclude filter out all 1 of them. They match ids in the registry, such as "shop.*".',
+          },
         ],
       },
     ]);
@@ -92,6 +96,35 @@ describe("include and exclude", () => {
 });
 
 describe("rename and namespace", () => {
+  test.each([undefined, () => false])(
+    "a name for an operation that the source does not have is reported",
+    async (isIncomplete) => {
+      const reports: SourceReport[] = [];
+      const part = isIncomplete && { isIncomplete }; // more peers may announce operations later
+
+      await new OperationRegistry().follow(createSource([{ name: "list" }, { name: "add" }], part).source, {
+        rename: { add: "create", "shop.list": "all" },
+        onReport: (report) => reports.push(report),
+      });
+
+      const reason = 'The source has no operation "add". Write the id in the source, such as "shop.list".';
+      expect(reports.map(({ warnings }) => warnings)).toEqual([isIncomplete ? [] : [{ where: "rename", reason }]]);
+    },
+  );
+
+  test("a name that is not a string is reported", async () => {
+    const reports: SourceReport[] = [];
+
+    await new OperationRegistry().follow(createSource([{ name: "list" }]).source, {
+      rename: { "shop.list": 3 as never },
+      onReport: (report) => reports.push(report),
+    });
+
+    expect(reports[0]?.skipped).toEqual([
+      { where: "shop.list", reason: '"rename" must set a string for "shop.list", not 3.' },
+    ]);
+  });
+
   test("change the id, not the handler", async () => {
     const registry = new OperationRegistry();
     await registry.follow(createSource([{ name: "a" }, { name: "b" }]).source, {

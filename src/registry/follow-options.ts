@@ -1,6 +1,8 @@
+import type { ReportBuilder } from "../from/report.ts";
 import type { OperationSource } from "../from/source.ts";
+import { nearest } from "../internal/nearest.ts";
 import { copyWith, getOwn, isObject } from "../internal/objects.ts";
-import { quote } from "../internal/text.ts";
+import { describeValue, quote } from "../internal/text.ts";
 import {
   type AccessControl,
   CallError,
@@ -37,6 +39,8 @@ export class SourceAdapter {
   readonly #access: AccessControl | undefined;
   readonly #replacesAccess: boolean;
   readonly #definesRoutes: boolean;
+  /** Whether operations may be missing because their peer is not there yet. */
+  readonly #mayGrow: boolean;
 
   /** Throws a `TypeError` or a `CallError` for an invalid option. */
   constructor(source: OperationSource, options: FollowOptions, hooks: AdapterHooks) {
@@ -55,6 +59,7 @@ export class SourceAdapter {
     this.#access = accessControl === undefined ? undefined : toAccessControl(accessControl);
     this.#replacesAccess = source.replacesAccess === true;
     this.#definesRoutes = source.definesRoutes === true;
+    this.#mayGrow = source.isIncomplete !== undefined;
   }
 
   /**
@@ -62,9 +67,7 @@ export class SourceAdapter {
    * Throws a `CallError` when the access rules cannot be combined.
    */
   adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
-    const { rename, namespace = definition.namespace } = this.#options;
-    const renamed = typeof rename === "function" ? rename(sourceId) : getOwn(rename, sourceId);
-    const name = typeof renamed === "string" ? renamed : definition.name;
+    const { namespace, name } = this.#rename(sourceId, definition);
     const id = formatOperationId(namespace, name);
     if (!this.#selects({ id, spec: definition })) return undefined;
     const scopes = this.#restrict(definition, namespace, name);
@@ -77,6 +80,38 @@ export class SourceAdapter {
     if (scopes.length > 0) changes.accessControl = addRule(access, { requiredScopes: [...scopes] });
     else if (access !== definition.accessControl) changes.accessControl = access;
     return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
+  }
+
+  /** Reports options that have no effect on the operations of a source. */
+  reportUnused(
+    definitions: ReadonlyMap<string, IOperationDefinition>,
+    hasSelected: boolean,
+    report: ReportBuilder,
+  ): void {
+    const { rename, namespace } = this.#options;
+    const [[sourceId, definition] = []] = definitions;
+    if (sourceId === undefined) return;
+    if (!hasSelected) {
+      const reason = `No operation is registered: include and exclude filter out all ${definitions.size} of them.`;
+      const example = quote(`${namespace ?? definition?.namespace}.*`);
+      report.warn("include", `${reason} They match ids in the registry, such as ${example}.`);
+    }
+    for (const id of typeof rename === "object" && !this.#mayGrow ? Object.keys(rename) : []) {
+      if (definitions.has(id)) continue;
+      const example = quote(nearest(id, definitions.keys()) ?? sourceId);
+      report.warn(
+        "rename",
+        `The source has no operation ${quote(id)}. Write the id in the source, such as ${example}.`,
+      );
+    }
+  }
+
+  #rename(sourceId: string, definition: IOperationDefinition): { namespace: string; name: string } {
+    const { rename, namespace = definition.namespace } = this.#options;
+    const name = (typeof rename === "function" ? rename(sourceId) : getOwn(rename, sourceId)) ?? definition.name;
+    if (typeof name === "string") return { namespace, name };
+    const message = `"rename" must set a string for ${quote(sourceId)}, not ${describeValue(name)}.`;
+    throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
   }
 
   /** Passes every combination of old and new namespace and name, so that a rule for one of them matches. */

@@ -124,12 +124,7 @@ export class Follower implements Following {
       if (this.#state === "closed") return;
       this.#stops.push(this.#target.on("change", (event) => this.#onChange(event)));
       for (const definition of definitions) this.#add(definition);
-      if (definitions.length > 0 && this.#ids.size === 0) {
-        this.#report.warn(
-          "include",
-          `No operation is registered: include and exclude filter out all ${definitions.length} of them.`,
-        );
-      }
+      this.#adapter.reportUnused(this.#definitions, this.#ids.size > 0, this.#report);
     } catch (error) {
       for (const stop of this.#stops) stop?.();
       this.#followers.delete(this);

@@ -1,6 +1,5 @@
 import type { OperationSource, SourceReport, Unsubscribe } from "../from/source.ts";
 import type {
-  AccessControl,
   CallArguments,
   CallError,
   CallsOf,
@@ -11,6 +10,7 @@ import type {
   KnownOperations,
   Limits,
   OperationContext,
+  OperationDefaults,
   OperationHandler,
   OperationSpec,
   OperationsByNamespace,
@@ -195,7 +195,7 @@ export interface FollowOptions extends OperationSelection {
    * Access rule of all operations. Replaces the rule of operations that are imported from OpenAPI or MCP. Operations of
    * modules and peers keep their rule, and this one is added: callers must satisfy both.
    */
-  accessControl?: AccessControl;
+  accessControl?: NonNullable<OperationDefaults["accessControl"]>;
   /**
    * Receives a report about imported and skipped operations and warnings: after loading, and after every change.
    * @default warnings in the log, and on the console until LogTape is configured
