@@ -32,7 +32,8 @@ console.log(data);
 // #endregion progress
 
 // #region deadline
-const late = await registry.execute("file.copy", { files }, { timeout: 100 }).catch((error) => error);
+const many = Array.from({ length: 1_000 }, (_, index) => `${index}.txt`);
+const late = await registry.execute("file.copy", { files: many }, { timeout: 1_000 }).catch((error) => error);
 console.log(late.code, { retryable: late.retryable, mayHaveRun: late.mayHaveRun });
 // #endregion deadline
 
