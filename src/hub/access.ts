@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Authenticator, bearerTokens, createToken } from "../auth/index.ts";
 import type { Unsubscribe } from "../from/source.ts";
 import { parseHost } from "../internal/http.ts";
@@ -46,20 +47,25 @@ export class HubAccess implements Authenticator {
     return this.#created === undefined || identity === undefined ? identity : this.#operator();
   };
 
+  /** Also calls the listener when the operator has more rights, because there are other operations. */
   onChange(listener: () => void): Unsubscribe {
-    return this.#tokens.onChange!(listener);
-  }
-
-  /** Identifies callers by their connection. Those of the operator end when it has new scopes, and are opened again. */
-  forConnections(): Authenticator {
-    return {
-      authenticate: this.authenticate,
-      onChange: (listener) => {
-        const stops = [this.onChange(listener), onOperationsChange(this.#registry, listener)];
-        return () => {
-          for (const stop of stops) stop();
-        };
-      },
+    let known = this.#operator();
+    let isDue = false;
+    const compare = () => {
+      isDue = false;
+      const before = known;
+      known = this.#operator();
+      if (known !== before && this.#created !== undefined) listener();
+    };
+    const stops = [
+      this.#tokens.onChange!(listener),
+      this.#registry.on("change", () => {
+        if (!isDue) queueMicrotask(compare); // Once for many operations.
+        isDue = true;
+      }),
+    ];
+    return () => {
+      for (const stop of stops) stop();
     };
   }
 
@@ -112,17 +118,20 @@ export class HubAccess implements Authenticator {
 
 /**
  * Returns a function that returns the identity of the operator, who may call every operation of the registry: it has all
- * scopes and resources that access rules have named. Operations with `customAuth` decide themselves.
+ * scopes and resources that access rules have named. Operations with `customAuth` decide themselves. The identity is the
+ * same object until it has more rights.
  */
 export function operatorOf(registry: OperationRegistry): () => Identity {
   const scopes = new Set<string>(Object.values(hubScopes));
   const resources = new Map<string, Set<string>>();
-  let identity: Identity | undefined;
+  let identity: Identity = { id: operatorId, scopes: [] };
+  let isCurrent = false;
   registry.on("change", () => {
-    identity = undefined;
+    isCurrent = false;
   });
   return () => {
-    if (identity !== undefined) return identity;
+    if (isCurrent) return identity;
+    isCurrent = true;
     for (const { accessControl: access } of registry.getAllSpecs()) {
       for (const scope of [...access.requiredScopes, ...(access.requiredScopesAny ?? [])]) scopes.add(scope);
       if (access.resourceType === undefined || access.resourceAction === undefined) continue;
@@ -130,24 +139,9 @@ export function operatorOf(registry: OperationRegistry): () => Identity {
       resources.set(key, (resources.get(key) ?? new Set()).add(access.resourceAction));
     }
     const grants = Array.from(resources, ([key, actions]): [string, string[]] => [key, [...actions]]);
-    identity = {
-      id: operatorId,
-      scopes: [...scopes],
-      ...(grants.length > 0 && { resources: Object.fromEntries(grants) }),
-    };
+    const resourcesOrNone = grants.length > 0 && { resources: Object.fromEntries(grants) };
+    const next = { id: operatorId, scopes: [...scopes], ...resourcesOrNone };
+    if (!isDeepStrictEqual(next, identity)) identity = next;
     return identity;
   };
-}
-
-/** Calls the listener after operations have changed, once for many of them. */
-function onOperationsChange(registry: OperationRegistry, listener: () => void): Unsubscribe {
-  let isDue = false;
-  return registry.on("change", () => {
-    if (isDue) return;
-    isDue = true;
-    queueMicrotask(() => {
-      isDue = false;
-      listener();
-    });
-  });
 }

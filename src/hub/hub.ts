@@ -232,8 +232,7 @@ export class Hub implements AsyncDisposable {
     const servers: Record<string, FetchServer | UpgradeHandler> = {};
     if (http) servers["/"] = serveHTTP(this.registry, options);
     if (mcp) servers["/mcp"] = serveMCP(this.registry, options);
-    if (websocket)
-      servers["/calls"] = serveWebSocket(this.registry, { ...options, authenticate: this.#access.forConnections() });
+    if (websocket) servers["/calls"] = serveWebSocket(this.registry, options);
     return servers;
   }
 

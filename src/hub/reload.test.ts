@@ -1,10 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createToken } from "../auth/index.ts";
-import { connect } from "../client/index.ts";
+import { peerSource } from "../call/index.ts";
 import { deferred } from "../internal/testing.ts";
-import { type CallError, isCallError } from "../operation/index.ts";
+import { isCallError } from "../operation/index.ts";
+import { createRegistry } from "../registry/index.ts";
+import { createWebSocketTransport } from "../transport/websocket/index.ts";
 import type { HubConfig } from "./config.ts";
 import type { Hub } from "./hub.ts";
 import { callAs, idsOf, setUpHubs, shopOperation } from "./testing.ts";
@@ -148,18 +150,28 @@ describe("a reload", () => {
     expect(hub.sources()).toMatchObject([{ name: "tasks", status: "ready", since }]);
   });
 
-  test("adds sources that the operator may call, also over an open WebSocket", async () => {
+  test("adds sources that the operator may call, also over an open WebSocket, on which calls continue", async () => {
     await writeModule("list", "() => 1");
-    const serve = { port: 0, mcp: false };
-    const hub = await start({ serve });
-    const client = connect(`${hub.url!.replace("http", "ws")}/calls`, { token: hub.token! });
-    closeLater(client);
-    const call = async (namespace: string, name: string) => client[namespace]![name]!({});
-    expect(await call("hub", "sources")).toEqual([]);
+    const held = createHeld("work");
+    const { url } = await serve([held.operation]);
+    const config = { serve: { port: 0, mcp: false }, sources: { tools: overHTTP(url) } };
+    const hub = await start(config);
+    const transport = await createWebSocketTransport(`${hub.url!.replace("http", "ws")}/calls`, { token: hub.token! });
+    closeLater(transport);
+    const onLinkChange = vi.fn();
+    transport.onLinkChange!(onLinkChange);
+    const registry = closeLater(createRegistry({ operations: [] }));
+    await registry.follow(peerSource(transport));
+    const working = registry.execute("tools.shop.work");
+    await held.started;
 
-    await hub.reload({ serve, sources: { tasks: { modules: "operations" } } });
+    await hub.reload({ ...config, sources: { ...config.sources, tasks: { modules: "operations" } } });
 
-    await expect.poll(() => call("tasks", "list").catch((error: CallError) => error.code)).toBe(1);
+    await registry.waitFor("tasks.list");
+    expect((await registry.execute("tasks.list")).data).toBe(1);
+    held.release();
+    expect((await working).data).toBe("work ended");
+    expect(onLinkChange).not.toHaveBeenCalled();
   });
 
   test("reads the file of the hub again", async () => {

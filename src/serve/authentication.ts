@@ -1,4 +1,5 @@
 import { logger } from "../internal/log.ts";
+import { getOwn } from "../internal/objects.ts";
 import { redact } from "../internal/secrets.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { waitFor } from "../internal/wait.ts";
@@ -26,17 +27,17 @@ const authenticateTimeoutMs = 10_000;
 /** Time in ms after which credentials are checked again that could not be checked. */
 const recheckDelayMs = 5_000;
 
-/** A request that may continue, and its sender. */
+/** A request that may continue, and its sender. While it is watched, what the credentials mean is kept up to date. */
 export interface Caller {
   readonly kind: "caller";
   /** A frozen snapshot; `undefined` for an anonymous caller. */
-  readonly identity: Identity | undefined;
+  identity: Identity | undefined;
   /** When the credentials expire, in ms since the epoch; `Infinity` if they do not. */
-  readonly expiresAt: number;
+  expiresAt: number;
   /** The credentials, with which open streams are authenticated again. */
   readonly credentials: Credentials;
   /** Number of changes of the authenticator before the caller was authenticated. */
-  readonly changes: number;
+  changes: number;
   /** Headers that the response must have; `undefined` without CORS. */
   readonly headers: Readonly<Record<string, string>> | undefined;
 }
@@ -46,9 +47,9 @@ export type CredentialEnd = "expired" | "revoked";
 
 /** An open stream, session or connection of a caller. */
 interface Watch {
-  /** The caller as it was authenticated last. */
-  caller: Caller;
+  readonly caller: Caller;
   readonly end: (reason: CredentialEnd) => void;
+  readonly onGrown: (() => void) | undefined;
   timer: Timer | undefined;
 }
 
@@ -91,13 +92,13 @@ export class Authentication {
     }
   }
 
-  /** Calls `end` once, unless the returned function is called before. */
-  watch(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
+  /** Calls `end` once, unless the returned function is called before, and `onGrown` when the caller has more rights. */
+  watch(caller: Caller, end: (reason: CredentialEnd) => void, onGrown?: () => void): () => void {
     const isTimed = caller.expiresAt !== Number.POSITIVE_INFINITY;
     if (caller.identity === undefined || !(isTimed || this.#stopListening)) return ignore;
-    const watch: Watch = { caller, end, timer: undefined };
+    const watch: Watch = { caller, end, onGrown, timer: undefined };
     this.#watches.add(watch);
-    this.#update(watch, caller);
+    this.#startTimer(watch);
     // The credentials may have been removed while the request was on its way to here.
     if (caller.changes !== this.#changes) void this.#recheck(watch);
     return () => this.#remove(watch);
@@ -139,13 +140,17 @@ export class Authentication {
 
   /** Authenticates the caller of an open stream again. */
   async #recheck(watch: Watch): Promise<void> {
-    const known = await this.identify(watch.caller.credentials);
+    const { caller } = watch;
+    const known = await this.identify(caller.credentials);
     if (!this.#watches.has(watch)) return;
     if (known instanceof CallError && known.code === "UNAVAILABLE") return this.#recheckLater();
-    const isSame =
-      !(known instanceof CallError) && JSON.stringify(known.identity) === JSON.stringify(watch.caller.identity);
-    if (!isSame) this.#finish(watch, "revoked");
-    else if (known.changes >= watch.caller.changes) this.#update(watch, known);
+    if (known instanceof CallError || !covers(known.identity, caller.identity)) return this.#finish(watch, "revoked");
+    if (known.changes < caller.changes) return;
+    const hasGrown = !covers(caller.identity, known.identity);
+    const { identity, expiresAt, changes } = known;
+    Object.assign(caller, { identity, expiresAt, changes });
+    this.#startTimer(watch);
+    if (hasGrown) watch.onGrown?.();
   }
 
   #recheckLater(): void {
@@ -156,11 +161,10 @@ export class Authentication {
     this.#recheckTimer ??= startTimer(recheck, recheckDelayMs, { keepsAlive: false });
   }
 
-  /** Sets the caller of a stream, which ends when its credentials expire. */
-  #update(watch: Watch, caller: Caller): void {
-    watch.caller = caller;
+  /** Ends a stream when the credentials of its caller expire. */
+  #startTimer(watch: Watch): void {
     watch.timer?.stop();
-    const delay = Math.max(caller.expiresAt - Date.now(), 0);
+    const delay = Math.max(watch.caller.expiresAt - Date.now(), 0);
     watch.timer = startTimer(() => this.#finish(watch, "expired"), delay, { keepsAlive: false });
   }
 
@@ -172,6 +176,18 @@ export class Authentication {
     watch.timer?.stop();
     return this.#watches.delete(watch);
   }
+}
+
+/** Returns whether an identity has all rights of another one with the same id. */
+function covers(identity: Identity | undefined, other: Identity | undefined): boolean {
+  if (identity === undefined || other === undefined) return identity === other;
+  const hasAll = (list: unknown, wanted: readonly string[]) =>
+    wanted.every((one) => Array.isArray(list) && list.includes(one));
+  return (
+    identity.id === other.id &&
+    hasAll(identity.scopes, other.scopes) &&
+    Object.entries(other.resources ?? {}).every(([key, actions]) => hasAll(getOwn(identity.resources, key), actions))
+  );
 }
 
 /** Returns the error for the caller. The message of an error that is not a `CallError` stays on this machine. */

@@ -66,7 +66,8 @@ export interface Authenticator {
   describe?(): AuthenticatorDescription;
   /**
    * Calls the listener when credentials are removed or changed. The server then authenticates the senders of open streams
-   * and connections again. Those that are refused, or have another identity, end. A new expiry applies to the others.
+   * and connections again. Those that are refused, or have another id or fewer rights, end. New rights and a new expiry
+   * apply to the others.
    */
   onChange?(listener: () => void): Unsubscribe;
 }

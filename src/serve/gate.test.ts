@@ -409,6 +409,33 @@ describe("open streams", () => {
     },
   );
 
+  test.each([false, true])(
+    "credentials with more rights keep their streams, which have the new rights (asynchronous: %s)",
+    async (isAsync) => {
+      const authenticate = changeable({ one: ada }, isAsync);
+      const gate = new Gate({ authenticate });
+      const caller = await gate.check(request({ authorization: "Bearer one" }));
+      if (caller.kind !== "caller") throw new Error("The caller was refused.");
+      const [end, onGrown] = [vi.fn(), vi.fn()];
+      gate.watch(caller, end, onGrown);
+      const change = (identity: AuthenticatedIdentity) => {
+        authenticate.identities["one"] = identity;
+        authenticate.change();
+      };
+      const more = { ...ada, scopes: [...ada.scopes, "more"], resources: { "doc:1": ["read"] } };
+      change(more);
+      await vi.waitFor(() => expect(onGrown).toHaveBeenCalled());
+      expect(caller.identity).toEqual(more);
+      change({ ...more, resources: { "doc:1": ["read", "write"] } });
+      await vi.waitFor(() => expect(onGrown).toHaveBeenCalledTimes(2));
+      expect(end).not.toHaveBeenCalled();
+      change({ ...more, resources: { "doc:1": ["write"] } });
+      await vi.waitFor(() => expect(end.mock.calls).toEqual([["revoked"]]));
+      expect(onGrown).toHaveBeenCalledTimes(2);
+      gate.close();
+    },
+  );
+
   test("credentials that are removed before the stream is open end it", async () => {
     const authenticate = changeable({ one: ada });
     const gate = new Gate({ authenticate });

@@ -90,11 +90,12 @@ export class Gate {
   };
 
   /**
-   * Calls `end` once when the credentials of a caller expire or are no longer accepted, until the returned function is
+   * Calls `end` once when the credentials of a caller expire, are no longer accepted or have fewer rights, until the
+   * returned function is called. When they have more rights, `identity` of the caller has them too, and `onGrown` is
    * called. Use it for every stream, session and connection. An anonymous caller is not watched.
    */
-  watch(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
-    return this.#authentication?.watch(caller, end) ?? (() => {});
+  watch(caller: Caller, end: (reason: CredentialEnd) => void, onGrown?: () => void): () => void {
+    return this.#authentication?.watch(caller, end, onGrown) ?? (() => {});
   }
 
   /** Returns the value of `WWW-Authenticate` for a response with 401. The parameters are those of the scheme `Bearer`. */

@@ -70,9 +70,7 @@ export class MCPHost {
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));
     this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", mapError(error).toJSON()));
-    this.#stopListening = registry.on("change", () => {
-      this.#notifying ??= startTimer(this.#notify, changeDelayMs, { keepsAlive: false });
-    });
+    this.#stopListening = registry.on("change", this.compareTools);
   }
 
   /**
@@ -121,6 +119,11 @@ export class MCPHost {
     this.#followers.add(follower);
     return () => void this.#followers.delete(follower);
   }
+
+  /** Soon notifies the clients whose tools have changed. Call it when a client may see other operations. */
+  readonly compareTools = (): void => {
+    this.#notifying ??= startTimer(this.#notify, changeDelayMs, { keepsAlive: false });
+  };
 
   /** Lets running calls finish, and then ends the connections. It can be called more than once; the first options apply. */
   async close(options: CloseOptions | undefined, endConnections: () => Promise<unknown>): Promise<void> {

@@ -163,7 +163,7 @@ class MCPServer implements FetchServer {
     const subscribe: ServerEventBus["subscribe"] = (listener) => {
       const notify = () => listener({ kind: "tools_list_changed" });
       const unfollow = this.#host.followTools(() => caller.identity, notify);
-      const unwatch = this.#gate.watch(caller, () => void handler.close());
+      const unwatch = this.#gate.watch(caller, () => void handler.close(), this.#host.compareTools);
       const streams = [...this.#streams.keys()];
       if (streams.length >= maxStreams) void findExcess(streams, ownerOf).close();
       this.#streams.set(handler, caller);

@@ -158,7 +158,7 @@ export class Sessions {
     this.#sessions.delete(session.id);
     this.#sessions.set(session.id, session);
     session.unwatch();
-    session.unwatch = this.#gate.watch(caller, () => this.#end(session));
+    session.unwatch = this.#gate.watch(caller, () => this.#end(session), this.#host.compareTools);
   }
 
   #endWhenIdle(session: Session): void {

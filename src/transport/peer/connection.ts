@@ -51,8 +51,8 @@ export interface ConnectionOptions {
   maxReceived?: number;
   /** Milliseconds between heartbeats. 0 disables them. */
   heartbeat: number;
-  /** The identity that the channel has authenticated. */
-  identity?: Identity | undefined;
+  /** The identity that the channel has authenticated. It is read for each call. */
+  readonly identity?: Identity | undefined;
   /** Whether the remote peer may serve operations to this one. */
   acceptsOperations: boolean;
   /** Whether the `identity` field of a request is passed to the handler. Otherwise it is removed. */

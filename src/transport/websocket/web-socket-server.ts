@@ -133,26 +133,40 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     const maxReceived = identity === undefined ? Math.min(maxMessage, maxAnonymousMessage) : maxMessage;
     createEndpoint(ws, maxReceived).handleUpgrade(request, socket, head, (opened) => {
       const webSocket = opened as unknown as WebSocketLike;
-      const connection = this.#connect(webSocket, socket as ByteCounter, identity, maxReceived);
-      const stopWatching = this.#gate.watch(admission, (reason) => {
-        connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason));
-        // The client can reconnect with a new token.
-        connection.close(new Error("The token of the connection has expired or was removed"));
-      });
+      const connection = this.#connect(webSocket, socket as ByteCounter, () => admission.identity, maxReceived);
+      const stopWatching = this.#gate.watch(
+        admission,
+        (reason) => {
+          connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason));
+          // The client can reconnect with a new token.
+          connection.close(new Error("The token of the connection has expired or was removed"));
+        },
+        () => this.requireServing().introduce(connection), // It may see more operations.
+      );
       webSocket.addEventListener("close", stopWatching);
     });
   }
 
-  #connect(socket: WebSocketLike, bytes: ByteCounter, identity: Identity | undefined, maxReceived: number): Connection {
+  /** @param identityOf - Returns the identity of the client, which may have more rights later. */
+  #connect(
+    socket: WebSocketLike,
+    bytes: ByteCounter,
+    identityOf: () => Identity | undefined,
+    maxReceived: number,
+  ): Connection {
     const { acceptOperations = false, announces = "callable" } = this.#options;
     const connection = this.attach(toChannel(socket, bytes), {
       limits: this.#limits,
       maxReceived,
       heartbeat: this.#heartbeat,
-      identity,
+      get identity() {
+        return identityOf();
+      },
       acceptsOperations: acceptOperations,
       passesIdentity: false,
-      ...(announces === "all" ? {} : { shows: ({ accessControl }) => checkScopes(accessControl, identity) === true }),
+      ...(announces === "all"
+        ? {}
+        : { shows: ({ accessControl }) => checkScopes(accessControl, identityOf()) === true }),
     });
     this.#sockets.set(connection, socket);
     listen(socket, (message) => connection.receive(message));
