@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { CallError, mcpEnvelope, type OperationHandler } from "../../index.ts";
+import { CallError, httpEnvelope, mcpEnvelope, type OperationHandler } from "../../index.ts";
 import { deferred } from "../../internal/testing.ts";
 import { operation, read, serve } from "./testing.ts";
 
@@ -152,6 +152,29 @@ describe("results", () => {
     const { body } = await get("/task/bytes", { accept: "application/vnd.alkdev.envelope+json" });
     expect(body).toMatchObject({ data: "AQID", encoding: "base64", meta: { source: "local" } });
   });
+
+  test.each(["query", "subscription"] as const)(
+    "cookies and secret headers of an API do not leave a %s",
+    async (type) => {
+      const meta = {
+        statusCode: 200,
+        headers: { "set-cookie": "a=secret", "www-authenticate": "secret", "x-api-key": "secret", "x-page": "2" },
+        setCookie: ["a=secret"],
+        contentType: "application/json",
+      };
+      const result = httpEnvelope(1, meta);
+      const stream = async function* () {
+        yield result;
+      };
+      const handler = type === "query" ? () => result : stream;
+      const { send } = serve([operation("a", { type, handler })]);
+      const accept = `${type === "query" ? "" : "text/event-stream, "}application/vnd.alkdev.envelope+json`;
+      const response = await send("/task/a", { headers: { accept } });
+      const text = await response.text();
+      expect(text).toContain('"headers":{"x-page":"2"},"contentType":"application/json"');
+      expect([text, ...response.headers.values()].join()).not.toContain("secret");
+    },
+  );
 
   test("a value that JSON cannot carry fails with its path", async () => {
     const { get } = serve([operation("big", { handler: () => ({ size: 3n }) })]);
