@@ -1,4 +1,5 @@
 import { truncate } from "../internal/text.ts";
+import { CallError } from "../operation/index.ts";
 import { checkPositionals, parseArguments } from "./arguments.ts";
 import type { CommandContext } from "./command.ts";
 import { formatCommandHelp, formatHelp } from "./commands/help.ts";
@@ -15,7 +16,7 @@ const maxDetailsLength = 2_000;
 const maxEndingMs = 15_000;
 
 /** Reasons why a command is ended from outside. */
-const userInterrupted = "The user interrupted the command.";
+const userInterrupted = new CallError("ABORTED", "The user interrupted the command.");
 const readerGone = "The reader of stdout is gone.";
 
 const args = process.argv.slice(2);

@@ -38,8 +38,11 @@ export async function openSource(context: TargetContext): Promise<Target> {
 }
 
 function notReady(label: string, code: "TIMEOUT" | "ABORTED"): CallError {
-  const message = `${quote(label)} did not become ready in time. Pass a longer --timeout.`;
-  return new CallError(code, message, undefined, { mayHaveRun: false });
+  const messages = {
+    TIMEOUT: `${quote(label)} did not become ready in time. Pass a longer --timeout.`,
+    ABORTED: `The start of ${quote(label)} was interrupted.`,
+  };
+  return new CallError(code, messages[code], undefined, { mayHaveRun: false });
 }
 
 /** The namespace of the source that an option names, such as `openapi`. It is not `mcp`, because a hub serves MCP at that path. */
@@ -50,8 +53,10 @@ export function namespaceOf(kind: string): "api" | "tools" {
 /** The source that options name, as it is written in a configuration. */
 export function toSourceConfig(options: Partial<TargetContext["options"]>) {
   const { openapi, mcp: url, "base-url": baseUrl } = options;
-  if (openapi !== undefined && baseUrl !== undefined) return { openapi, baseUrl };
-  if (openapi !== undefined) return { openapi, ...(!/^https?:/i.test(openapi) && { documentUrl: unknownServer }) };
+  if (openapi !== undefined) {
+    const isFile = !/^https?:/i.test(openapi);
+    return { openapi, ...(baseUrl !== undefined ? { baseUrl } : isFile && { documentUrl: unknownServer }) };
+  }
   if (url !== undefined) return { mcp: { url } };
   const [command, ...args] = splitCommand(options["mcp-command"] ?? "");
   return { mcp: { command, args } };

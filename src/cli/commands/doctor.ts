@@ -59,6 +59,7 @@ export const doctor = defineCommand({
         ? await attempt("config", () => checkProject(context))
         : await attempt("target", () => withTarget(context, checkTarget))),
     ];
+    context.signal.throwIfAborted(); // What failed because of that is not a problem.
     await context.print(results.map((result) => format(result, context.stdout.colors)).join(""), results);
     return results.find(({ status }) => status === "problem")?.exitCode ?? exitCodes.ok;
   },

@@ -179,20 +179,33 @@ test("without a lock, a check is invalid usage; without a home folder, types are
   });
 });
 
-test("a reader that leaves early ends types quietly, and Ctrl-C ends it while it connects", async () => {
+test("a reader that leaves early ends types quietly", async () => {
   const early = sandbox.start(["types", "-o", "-", ...named]);
   early.process.stdout!.destroy();
   expect(await early.ended).toMatchObject({ exitCode: 0 });
+});
 
+test.each([
+  ["types", () => ""],
+  ["doctor", () => ""],
+  ["doctor --json", () => '{"error":{"code":"ABORTED","message":"The user interrupted the command."}}\n'],
+  [
+    "list --json",
+    (url: string) => {
+      const message = `The start of ${JSON.stringify(url)} was interrupted.`;
+      return `${JSON.stringify({ error: { code: "ABORTED", message } })}\n`;
+    },
+  ],
+])("Ctrl-C ends %s while it connects", async (command, stderr) => {
   const requests: unknown[] = [];
   const silent = createServer((request) => requests.push(request.url));
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   try {
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/openapi.json`;
-    const waiting = sandbox.start(["types", "--openapi", url]);
+    const waiting = sandbox.start([...command.split(" "), "--openapi", url]);
     await new Promise((resolve) => silent.once("request", resolve));
     waiting.process.kill("SIGINT");
-    expect(await waiting.ended).toEqual({ stdout: "", stderr: "", exitCode: 130 });
+    expect(await waiting.ended).toEqual({ stdout: "", stderr: stderr(url), exitCode: 130 });
   } finally {
     silent.closeAllConnections();
     silent.close();
