@@ -88,7 +88,7 @@ function startObserved(call: CallState, input: unknown, parent: CallState | unde
 }
 
 function startIncomingObserved(call: CallState, input: unknown, incoming: IncomingExecution): void {
-  const outcome = new ObservedOutcome(incoming, observeStart(call));
+  const outcome = new ObservedOutcome(call, incoming);
   try {
     runInto(outcome, find(call, "execute"), call, input);
   } catch (error) {

@@ -48,17 +48,24 @@ export type ObservedEnd = { error: unknown } | { envelope?: ResponseEnvelope };
 
 /** Emits `started`, and `succeeded` or `failed` when the returned function is called. */
 export function observeStart(call: CallState): (end: ObservedEnd) => void {
-  const { calls: events } = call.core;
   call.observeEnd();
+  const startedAt = emitStart(call);
+  return (end) => emitEnd(call, startedAt, end);
+}
+
+/** Returns when the call started, by the monotonic clock. */
+function emitStart(call: CallState): number {
   const startedAt = monotonicNow();
-  events.emit(describeCall(call, "started") as RegistryCallEvent);
-  return (end) => {
-    const event = describeCall(call, "error" in end ? "failed" : "succeeded") as EndEvent;
-    event.duration = monotonicNow() - startedAt;
-    if ("error" in end) event.error = mapError(end.error);
-    else if (end.envelope !== undefined) event.envelope = end.envelope;
-    events.emit(event as RegistryCallEvent);
-  };
+  call.core.calls.emit(describeCall(call, "started") as RegistryCallEvent);
+  return startedAt;
+}
+
+function emitEnd(call: CallState, startedAt: number, end: ObservedEnd): void {
+  const event = describeCall(call, "error" in end ? "failed" : "succeeded") as EndEvent;
+  event.duration = monotonicNow() - startedAt;
+  if ("error" in end) event.error = mapError(end.error);
+  else if (end.envelope !== undefined) event.envelope = end.envelope;
+  call.core.calls.emit(event as RegistryCallEvent);
 }
 
 /**
@@ -67,13 +74,18 @@ export function observeStart(call: CallState): (end: ObservedEnd) => void {
  * calls alive until the next full garbage collection, which took a third of the time of a call.
  */
 export class ObservedOutcome implements CallOutcome {
-  readonly #incoming: IncomingExecution;
-  #end: ((end: ObservedEnd) => void) | undefined;
+  // Assigned in the constructor instead of defined as class fields, because that is faster.
+  declare private readonly call: CallState;
+  declare private readonly incoming: IncomingExecution;
+  declare private readonly startedAt: number;
+  declare private isReported: boolean;
 
-  constructor(incoming: IncomingExecution, end: (end: ObservedEnd) => void) {
-    this.#incoming = incoming;
-    this.#end = end;
+  constructor(call: CallState, incoming: IncomingExecution) {
+    this.call = call;
+    this.incoming = incoming;
+    this.isReported = false;
     incoming.observer = this;
+    this.startedAt = emitStart(call);
   }
 
   onEarlyEnd(error: CallError): void {
@@ -81,18 +93,21 @@ export class ObservedOutcome implements CallOutcome {
   }
 
   onResult(envelope: ResponseEnvelope): void {
+    this.call.finish();
     this.#report({ envelope });
-    this.#incoming.onResult(envelope);
+    this.incoming.onResult(envelope);
   }
 
   onError(error: unknown): void {
+    this.call.finish();
     this.#report({ error });
-    this.#incoming.onError(error);
+    this.incoming.onError(error);
   }
 
   #report(outcome: ObservedEnd): void {
-    this.#end?.(outcome);
-    this.#end = undefined;
+    if (this.isReported) return;
+    this.isReported = true;
+    emitEnd(this.call, this.startedAt, outcome);
   }
 }
 
