@@ -47,8 +47,8 @@ class MCPServer implements FetchServer {
   readonly #sessions: Sessions;
   /** Serves the generation of 2026-07-28, in which every request is independent. */
   #modern: McpHttpHandler | undefined = undefined;
-  /** The handlers of the open streams of that generation, each of which has its own, by the time of their start. */
-  readonly #streams = new Map<McpHttpHandler, Caller>();
+  /** The open streams of that generation, each of which has its own handler, by the time of their start. */
+  readonly #streams = new Set<{ readonly caller: Caller; readonly handler: McpHttpHandler }>();
   /** The senders of the requests that the SDK handles. */
   readonly #callers = new WeakMap<Request, Caller>();
 
@@ -81,7 +81,7 @@ class MCPServer implements FetchServer {
 
   close(options?: CloseOptions): Promise<void> {
     return this.#host.close(options, async () => {
-      const streams = [...this.#streams.keys()].map((handler) => handler.close());
+      const streams = Array.from(this.#streams, ({ handler }) => handler.close());
       await Promise.all([...streams, this.#modern?.close(), this.#sessions.close()]);
       this.#gate.close();
     });
@@ -159,18 +159,17 @@ class MCPServer implements FetchServer {
 
   /** Creates the handler of one stream of notifications, which ends with the credentials of its client. */
   #createStream(sdk: ServerSDK, caller: Caller): McpHttpHandler {
-    const ownerOf = (stream: McpHttpHandler) => this.#streams.get(stream)!.identity?.id;
     const subscribe: ServerEventBus["subscribe"] = (listener) => {
       const notify = () => listener({ kind: "tools_list_changed" });
       const unfollow = this.#host.followTools(() => caller.identity, notify);
       const unwatch = this.#gate.watch(caller, () => void handler.close(), this.#host.compareTools);
-      const streams = [...this.#streams.keys()];
-      if (streams.length >= maxStreams) void findExcess(streams, ownerOf).close();
-      this.#streams.set(handler, caller);
+      if (this.#streams.size >= maxStreams) void findExcess([...this.#streams]).handler.close();
+      const stream = { caller, handler };
+      this.#streams.add(stream);
       return () => {
         unfollow();
         unwatch();
-        this.#streams.delete(handler);
+        this.#streams.delete(stream);
       };
     };
     const handler = this.#createHandler(sdk, { bus: { subscribe, publish: () => {} }, maxSubscriptions: 1 });

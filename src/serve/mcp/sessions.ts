@@ -70,7 +70,7 @@ export class Sessions {
     }
     const session = id === null ? await this.#open(sdk, caller) : this.#sessions.get(id);
     // A session of another identity does not exist for this one.
-    if (session === undefined || ownerOf(session) !== caller.identity?.id) {
+    if (session === undefined || session.caller.identity?.id !== caller.identity?.id) {
       return toRPCError(404, -32_001, "Session not found. Start a new session.");
     }
     if (request.method === "DELETE") {
@@ -91,7 +91,7 @@ export class Sessions {
       for (const each of ids) this.#finish(session, each);
       if (id === null) this.#end(session);
     } else if (id === null) {
-      if (this.#sessions.size > this.#max) this.#end(findExcess([...this.#sessions.values()], ownerOf));
+      if (this.#sessions.size > this.#max) this.#end(findExcess([...this.#sessions.values()]));
     } else if (request.method === "GET") {
       session.streams += 1;
       onceAborted(request.signal, () => {
@@ -184,19 +184,15 @@ export class Sessions {
 }
 
 /**
- * Returns the first item of the owner with the most items, so that no owner displaces the items of others.
+ * Returns the first item of the identity with the most items, so that no identity displaces the items of others.
  * @param items - at least one, the least recently used first
  */
-export function findExcess<T>(items: readonly T[], ownerOf: (item: T) => string | undefined): T {
+export function findExcess<T extends { readonly caller: Caller }>(items: readonly T[]): T {
+  const ownerOf = ({ caller }: T) => caller.identity?.id;
   const counts = new Map<string | undefined, number>();
   for (const item of items) counts.set(ownerOf(item), (counts.get(ownerOf(item)) ?? 0) + 1);
   const most = Math.max(...counts.values());
   return items.find((item) => counts.get(ownerOf(item)) === most)!;
-}
-
-/** Returns the id of the identity that opened a session; `undefined` for an anonymous client. */
-function ownerOf({ caller }: Session): string | undefined {
-  return caller.identity?.id;
 }
 
 function isRequest(message: unknown): message is JSONObject {
