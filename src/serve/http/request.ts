@@ -7,8 +7,6 @@ type HeaderReader = Pick<Headers, "get">;
 
 /** Maximum length of the header with metadata, in characters. */
 const maxMetadataLength = 8 * 1024;
-/** Maximum length of a header of the trace context, in characters. */
-const maxTraceLength = 512;
 
 /** Returns the time that `Prefer: wait=5` allows, in ms; `undefined` without it. */
 export function readWait(headers: HeaderReader): number | undefined {
@@ -28,7 +26,7 @@ export function readMetadata(headers: HeaderReader): JSONObject | undefined {
   const metadata = given === null ? {} : parseMetadata(given);
   for (const name of traceparent === null ? [] : ["traceparent", "tracestate"]) {
     const value = headers.get(name);
-    if (value !== null && value.length <= maxTraceLength) metadata[name] = value;
+    if (value !== null) metadata[name] = value;
   }
   return metadata;
 }

@@ -140,6 +140,14 @@ describe("routes of definitions", () => {
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, PUT, DELETE, OPTIONS"]);
   });
 
+  test("have the values of the path that matched, after others with the same beginning did not", async () => {
+    const routes = { "task.a": "GET /x/{id}/one", "task.b": "GET /{id}/y/two" };
+    const inputSchema = Type.Object({ id: Type.String() });
+    const { get } = serve([operation("a", { inputSchema }), operation("b", { inputSchema })], { routes });
+    expect((await get("/x/y/two")).body).toEqual({ id: "x" });
+    expect((await get("/x/y/one")).body).toEqual({ id: "y" });
+  });
+
   test("refuse a value that is in the path and in the body", async () => {
     const { send } = serve(definitions);
     expect(await read(await send("/tasks/7", put({ id: 8 })))).toMatchObject({
@@ -182,6 +190,8 @@ describe("routes of definitions", () => {
     ["GET /x/{tags}", "query", 'the property "tags" is not a string, a number or a boolean'],
     ["GET /x/{id}/{id}", "query", "it has two parameters with the same name"],
     ["GET /x/{id}.json", "query", 'a route is a method and a path, such as "GET /tasks/{id}"'],
+    ["GET /x/../y", "query", 'a route is a method and a path, such as "GET /tasks/{id}"'],
+    ["GET /./x", "query", 'a route is a method and a path, such as "GET /tasks/{id}"'],
     ["FETCH /x", "query", 'a route is a method and a path, such as "GET /tasks/{id}"'],
     ["GET /openapi.json", "query", "it is taken"],
     ["GET /task/other", "query", "it is taken"],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CallError, defineOperation, type IOperationDefinition, Type } from "../../index.ts";
-import { read, serve } from "./testing.ts";
+import { operation, read, serve } from "./testing.ts";
 
 const create = defineOperation({
   namespace: "task",
@@ -220,8 +220,9 @@ describe("methods", () => {
     ["OPTIONS", "/task/create", 204, "POST, OPTIONS"],
     ["DELETE", "/task/find", 405, "GET, HEAD, POST, OPTIONS"],
     ["OPTIONS", "/task/find", 204, "GET, HEAD, POST, OPTIONS"],
+    ["HEAD", "/task/changes", 405, "GET, POST, OPTIONS"],
   ])("%s %s is %i", async (method, path, status, allow) => {
-    const { send } = setUp();
+    const { send } = setUp([create, find, operation("changes", { type: "subscription" })]);
     const response = await send(path, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([status, allow]);
   });
