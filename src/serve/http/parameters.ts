@@ -205,8 +205,10 @@ export class InputMapping {
         return text;
       case "boolean":
         return text === "true" ? true : text === "false" ? false : text;
-      case undefined:
-        return parseJSON(text, maxDepth, this.#label, `/${escapeToken(name)}`);
+      case undefined: {
+        const value = parseJSON(text, maxDepth, this.#label, `/${escapeToken(name)}`);
+        return typeof value === "number" ? this.#parseNumber(name, "number", text.trim()) : value;
+      }
       default:
         return this.#parseNumber(name, type, text);
     }
