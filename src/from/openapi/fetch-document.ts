@@ -15,7 +15,7 @@ import { assertNamespace, assertTexts, badConfig, documentLimitExceeded, unreada
 import { createEndpointHandler } from "./handler.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { absoluteUrl } from "./references.ts";
-import { assertNumbers } from "./service-state.ts";
+import { assertSettings } from "./service-state.ts";
 
 const defaultTimeout = 30_000;
 
@@ -25,7 +25,7 @@ const defaultTimeout = 30_000;
  */
 export async function fetchDocument(url: string, config: HTTPServiceConfig, signal?: AbortSignal): Promise<JSONObject> {
   assertNamespace(config.namespace);
-  assertNumbers(config);
+  assertSettings(config);
   const target = URL.canParse(url) ? new URL(url) : undefined;
   if (target === undefined || !/^https?:$/.test(target.protocol))
     throw badConfig("The document's URL must use http or https.");

@@ -260,3 +260,16 @@ test("a document is not fetched for a namespace that is missing or invalid", asy
 test("a configuration is required", () => {
   expect(() => FromOpenAPI(openAPI(), undefined as never)).toThrow("FromOpenAPI() takes an object, not undefined.");
 });
+
+test.each([
+  ["auth", { type: "baerer", token: "s3cret" }],
+  ["auth", "s3cret"],
+  ["auth", null],
+  ["auth.schemes.key", { schemes: { key: { type: "api-key", token: "s3cret" } } }],
+])("%s with an unknown type is refused, without its secret: %j", (option, auth) => {
+  const message = `${option} must have the type "bearer", "apiKey", "basic" or "oauth2": { type: "bearer", token }.`;
+
+  expect(() => FromOpenAPI(openAPI(), { ...quiet, auth: auth as never })).toThrow(
+    expect.objectContaining({ code: "VALIDATION_ERROR", message }),
+  );
+});

@@ -6,7 +6,7 @@ import { fetchDocument, loadExternals } from "./fetch-document.ts";
 import { type ImportOptions, importDocument, type OpenAPIImport } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 import { parseOpenAPI } from "./parse.ts";
-import { assertNumbers } from "./service-state.ts";
+import { assertSettings } from "./service-state.ts";
 
 /** Reads files as strings. Pass your own to `FromOpenAPIFile` where Node's file system is not available. */
 export interface OpenAPIFS {
@@ -50,7 +50,7 @@ export async function importFile(
   config: HTTPServiceConfig,
   { fs, ...options }: ImportOptions & { fs?: OpenAPIFS | undefined },
 ): Promise<OpenAPIImport> {
-  assertNumbers(config);
+  assertSettings(config);
   const files = fs ?? nodeFiles(resolveLimits(config.limits).documentBytes);
   const spec = await parseOpenAPI(await readText(files, path), config.limits);
   const externals = await loadExternals(spec, config, (file) => files.readFile(besideFile(path, file)));

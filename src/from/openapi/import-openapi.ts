@@ -18,7 +18,7 @@ import { type Located, ReferenceProblem } from "./references.ts";
 import { SchemaInspector } from "./schema-inspector.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
-import { assertNumbers } from "./service-state.ts";
+import { assertSettings } from "./service-state.ts";
 import { importTrustedOperations, type TrustedImport } from "./trusted-operations.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 
@@ -52,7 +52,7 @@ export function importDocument(
 ): OpenAPIImport {
   assertObject("FromOpenAPI", config, 'FromOpenAPI(document, { namespace: "shop" })');
   assertNamespace(config.namespace);
-  assertNumbers(config);
+  assertSettings(config);
   const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
   const report = new ReportBuilder();
   const operations =

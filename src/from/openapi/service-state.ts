@@ -1,6 +1,7 @@
+import { getOwn, isObject } from "../../internal/objects.ts";
 import { CircuitBreaker, ConcurrencyLimiter, RetryPolicy } from "../../middleware/index.ts";
 import { resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
-import type { HTTPServiceConfig } from "./config.ts";
+import type { HTTPAuth, HTTPServiceConfig } from "./config.ts";
 import { badConfig } from "./errors.ts";
 
 /** The state that all operations of one service share. */
@@ -39,8 +40,9 @@ function createState(config: HTTPServiceConfig): ServiceState {
 
 const noLimit = { infinite: true } as const;
 
-/** Throws `VALIDATION_ERROR` if a number in a configuration is invalid for a timer or a counter. */
-export function assertNumbers(config: HTTPServiceConfig): void {
+/** Throws `VALIDATION_ERROR` if a credential has no known type, or a number is invalid for a timer or a counter. */
+export function assertSettings(config: HTTPServiceConfig): void {
+  assertAuth(config.auth, "auth");
   resolveLimits(config.limits);
   resolveDuration("timeout", config.timeout, undefined, noLimit);
   resolveDuration("idleTimeout", config.idleTimeout, undefined, noLimit);
@@ -52,6 +54,18 @@ export function assertNumbers(config: HTTPServiceConfig): void {
   resolveDuration("reconnect.maxDelay", reconnect?.maxDelay, undefined);
   // The policies validate their own options.
   createState(config).breakerOf("");
+}
+
+const authTypes: ReadonlySet<unknown> = new Set<HTTPAuth["type"]>(["bearer", "apiKey", "basic", "oauth2"]);
+
+/** Omits the value from the message, because it may be a secret. */
+function assertAuth(auth: unknown, option: string): void {
+  const schemes = getOwn(auth, "schemes");
+  if (isObject(schemes)) {
+    for (const [name, scheme] of Object.entries(schemes)) assertAuth(scheme, `auth.schemes.${name}`);
+  } else if (auth !== undefined && typeof auth !== "function" && !authTypes.has(getOwn(auth, "type"))) {
+    throw badConfig(`${option} must have the type "bearer", "apiKey", "basic" or "oauth2": { type: "bearer", token }.`);
+  }
 }
 
 /** Returns the settings of an option that may also be `true`, for the defaults, or `false`. */

@@ -21,7 +21,7 @@ import { badConfig } from "./errors.ts";
 import { importFile, importURL, locate, type OpenAPIFS } from "./from-openapi.ts";
 import { type ImportOptions, importDocument, type OpenAPIImport } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
-import { assertNumbers } from "./service-state.ts";
+import { assertSettings } from "./service-state.ts";
 
 const log = logger("from", "openapi");
 
@@ -114,7 +114,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     const trusted = trust && { namespace: given.namespace };
     const place = toPlace(document);
     const config = { ...given, namespace: given.namespace ?? (trust ? hostOf(place, given) : undefined!) };
-    assertNumbers(config);
+    assertSettings(config);
     this.#config = locate(config, place);
     this.#read = (delivery) => readPlace(place, this.#config, { fs, trusted, ...delivery });
     this.#refresh = resolveDuration("refresh", refresh, Number.POSITIVE_INFINITY, { infinite: true });
