@@ -104,7 +104,9 @@ test.each([
 });
 
 test("refuses to listen without a server", async () => {
-  await expect(listen({})).rejects.toThrow("Invalid servers of listen(): at least one is required.");
+  for (const servers of [{}, undefined]) {
+    await expect(listen(servers as never)).rejects.toThrow("Invalid servers of listen(): at least one is required.");
+  }
 });
 
 test("a port that is in use is an error that names it", async () => {

@@ -19,7 +19,7 @@ export interface Mount {
 /** Checks the paths and sorts the mounts so that the longest path is the first. */
 export function toMounts(servers: Readonly<Record<string, FetchServer | UpgradeHandler>>): Mount[] {
   const mounts: Mount[] = [];
-  for (const [key, server] of Object.entries(servers)) {
+  for (const [key, server] of Object.entries(servers ?? {})) {
     const path = withoutTrailingSlashes(key);
     if (!key.startsWith("/") || new URL(`http://localhost${key}`).pathname !== key) {
       throw invalidServers(`/${key}`, `${quote(key)} must be the path of a URL, such as "/api"`);
