@@ -38,14 +38,14 @@ const readSlowly = defineOperation({
   ...read,
   name: "readSlowly",
   handler: async () => {
-    await sleep(500); // without context.signal, so that it cannot be stopped
+    await sleep(2_000); // without context.signal, so that it cannot be stopped
     return { celsius: 20 };
   },
 });
 
 const slow = createRegistry({ operations: [readSlowly] });
-const late = await slow.execute("sensor.readSlowly", {}, { timeout: 100 }).catch((error) => error);
-await sleep(600);
+const late = await slow.execute("sensor.readSlowly", {}, { timeout: 1_000 }).catch((error) => error);
+await sleep(1_500);
 
 // #endregion late
 
