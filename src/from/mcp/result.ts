@@ -19,7 +19,7 @@ export interface ResultRules {
 
 /**
  * Converts a tool result into an envelope, including a result with `isError`. Without structured content, `data` is the
- * same array as `meta.content`. The registry does not normalize such data.
+ * same array as `meta.content`. The registry does not normalise such data.
  */
 export function toMCPEnvelope(result: MCPToolResult, rules: ResultRules): ResponseEnvelope {
   assertIsResult(result, rules.operationId);
