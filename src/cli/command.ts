@@ -26,7 +26,7 @@ export type OptionValues<Options extends CommandOptions> = {
 /** Options that every command has. */
 export const generalOptions = {
   json: { type: "boolean", description: "Print JSON for programs; a failure is one JSON object on stderr." },
-  "no-color": { type: "boolean", description: "Print without colors." },
+  "no-color": { type: "boolean", description: "Print without colours." },
   help: { type: "boolean", short: "h", description: "Print this help." },
 } as const satisfies CommandOptions;
 

@@ -12,7 +12,7 @@ export const summaries = {
   init: "Create a project that serves operations.",
   token: "Create a token for a caller.",
   trust: "Allow the configuration of a folder to run.",
-  doctor: "Find out what does not work, and how to fix it.",
+  doctor: "Find problems, and print how to fix them.",
   "mcp-config": "Add the operations to an editor, as an MCP server.",
   completion: "Print the completion script of a shell.",
   help: "Print the help of the program or of a command.",

@@ -9,7 +9,7 @@ import { type Colors, toPrintable } from "./output-stream.ts";
 
 /** Options of the commands that print values. */
 export const valueOptions = {
-  jq: { type: "string", value: "FILTER", description: "Print what this jq filter selects." },
+  jq: { type: "string", value: "FILTER", description: "Print the result of this jq filter." },
   raw: { type: "boolean", description: "Print strings without quotes, and bytes as they are." },
   output: { type: "string", short: "o", value: "FILE", description: "Write the result to a file." },
 } as const satisfies CommandOptions;

@@ -12,7 +12,7 @@ export const token = defineCommand({
   examples: ["token ada --scopes tasks,github", "token ci --scopes hub:read --json"],
   arguments: "ID",
   options: {
-    scopes: { type: "string", value: "SCOPE,…", description: "What the caller may do. Default: no scope." },
+    scopes: { type: "string", value: "SCOPE,…", description: "Scopes of the caller. Default: none." },
   },
   run: async ({ positionals, options, print, stderr }) => {
     const id = positionals[0]!;
@@ -32,7 +32,7 @@ export const trust = defineCommand({
   examples: ["trust", "trust other/operations.config.json", "trust --revoke"],
   arguments: "[FILE]",
   completes: "files",
-  options: { revoke: { type: "boolean", description: "End the trust." } },
+  options: { revoke: { type: "boolean", description: "Revoke the trust." } },
   run: async ({ positionals, options, folder, environment, print, stderr }) => {
     const file = positionals[0] === undefined ? await findConfig(folder) : resolve(folder, positionals[0]);
     if (file === undefined) {

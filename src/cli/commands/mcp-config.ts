@@ -26,7 +26,7 @@ export const mcpConfig = defineCommand({
       description: `The editor: ${editorNames.join(", ")}.`,
       values: editorNames,
     },
-    write: { type: "boolean", description: "Write the file of the editor. Comments and other servers stay." },
+    write: { type: "boolean", description: "Change the file of the editor. Comments and other servers stay." },
     user: { type: "boolean", description: "Use the file for all projects instead of the one in this folder." },
     name: { type: "string", value: "NAME", description: "Name of the server. Default: operations." },
     config: targetOptions.config,

@@ -16,7 +16,7 @@ const { hub: _hub, timeout: _timeout, ...sourceOptions } = targetOptions;
 const options = {
   stdio: { type: "boolean", description: "Serve MCP on stdin and stdout, for programs that start this command." },
   dev: { type: "boolean", description: "Reload modules when they change, and send unexpected errors to callers." },
-  port: { type: "string", value: "PORT", description: "Default: the variable PORT, the configuration, or 4000." },
+  port: { type: "string", value: "PORT", description: "Port to listen on. Default: PORT, the configuration, or 4000." },
   ...sourceOptions,
 } as const;
 
