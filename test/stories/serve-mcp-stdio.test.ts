@@ -22,6 +22,9 @@ test.each(["legacy", "2026-07-28"] as const)("a program serves its registry over
   await registry.follow(source);
   const { data } = await registry.execute("noise.print", { text: "hello" });
   expect(data).toEqual({ printed: "hello", id: "local" });
+
+  await registry.execute("noise.grow", {});
+  await registry.waitFor("noise.added"); // The function `identity` returns more scopes now.
 });
 
 test("stdout carries nothing but the protocol, whatever the program prints", async () => {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { operatorOf } from "../../hub/access.ts";
-import type { Environment, Hub, HubConfig, ResolvedConfig } from "../../hub/index.ts";
-import type { Identity } from "../../operation/index.ts";
+import type { Environment, Hub, ResolvedConfig } from "../../hub/index.ts";
 import { serveMCPStdio } from "../../serve/mcp/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readConfig, startHub } from "../config-target.ts";
@@ -46,7 +45,7 @@ export const serve = defineCommand({
         await interrupted;
       } else {
         restoreOutput(); // The protocol needs it.
-        const identity = createOperator(hub, config);
+        const identity = operatorOf(hub.registry); // The user who starts the command.
         const service = await serveMCPStdio(hub.registry, { identity, exposeErrors: options.dev === true });
         await stderr.write("Serving MCP on stdin and stdout.\n");
         await Promise.race([service.closed, interrupted]);
@@ -79,12 +78,4 @@ export function readPort(environment: Environment, option?: string): { port?: nu
 async function announce({ url, token, registry }: Hub, { print }: ServeContext): Promise<void> {
   const address = token === undefined ? url : `${url}/#token=${token}`;
   await print(`Listening on ${address}\n`, { url, token, operations: registry.getAllSpecs().length });
-}
-
-/** The user who starts the command has all scopes, also those of sources that are not connected yet. */
-function createOperator({ registry }: Hub, { sources = {}, rules = [] }: HubConfig): Identity {
-  const operator = operatorOf(registry)();
-  const own = Object.values(sources).flatMap(({ accessControl }) => accessControl?.requiredScopes ?? []);
-  const added = rules.flatMap(({ requiredScopes }) => requiredScopes ?? []);
-  return { ...operator, scopes: [...new Set([...operator.scopes, ...Object.keys(sources), ...own, ...added])] };
 }

@@ -10,8 +10,11 @@ const log = logger("serve", "mcp");
 
 /** Options of {@link serveMCPStdio}. */
 export interface ServeMCPStdioOptions extends MCPServerOptions {
-  /** The identity of the client, because the user who starts the program is the caller. @default anonymous */
-  identity?: Identity | undefined;
+  /**
+   * The identity of the client, because the user who starts the program is the caller. A function is called for every
+   * request and whenever operations change. @default anonymous
+   */
+  identity?: Identity | (() => Identity | undefined) | undefined;
 }
 
 /** A registry that is served over the standard streams of this process. */
@@ -33,8 +36,10 @@ export async function serveMCPStdio(
   registry: OperationRegistry,
   options: ServeMCPStdioOptions = {},
 ): Promise<ServedMCPStdio> {
-  const identity = toIdentity(options.identity);
-  const host = new MCPHost(registry, options, () => identity);
+  const { identity: given } = options;
+  const identity = typeof given === "function" ? undefined : toIdentity(given);
+  const identityOf = () => (typeof given === "function" ? toIdentity(given()) : identity);
+  const host = new MCPHost(registry, options, identityOf);
   const limits = resolveLimits(options.limits);
   const output = claimOutput();
   try {
@@ -44,7 +49,7 @@ export async function serveMCPStdio(
       const server = host.createServer(sdk, era);
       // A server that does not have a client yet notifies none.
       const notify = () => server.sendToolListChanged().catch(() => {});
-      server.onclose = host.followTools(() => identity, notify);
+      server.onclose = host.followTools(identityOf, notify);
       return server;
     };
     const streams = new StandardStreams(sdk, limits, output);

@@ -2,7 +2,7 @@
 import { Console } from "node:console";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createRegistry, defineOperation, Type } from "@alkdev/operations";
+import { defineOperation, OperationRegistry, Type } from "@alkdev/operations";
 import { serveMCPStdio } from "@alkdev/operations/serve-mcp";
 
 // What a logger keeps from the time before the server starts.
@@ -51,7 +51,21 @@ const wait = defineOperation({
   },
 });
 
-const registry = createRegistry({ operations: [print, end, wait] });
-const served = await serveMCPStdio(registry, { identity: { id: "local", scopes: ["noise"] } });
+const scopes = ["noise"];
+const grow = defineOperation({
+  namespace: "noise",
+  name: "grow",
+  type: "mutation",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Unknown(),
+  handler: () => {
+    scopes.push("more");
+    registry.register(defineOperation({ ...wait, name: "added", accessControl: { requiredScopes: ["more"] } }));
+  },
+});
+
+const registry = new OperationRegistry();
+registry.registerAll([print, end, wait, grow]);
+const served = await serveMCPStdio(registry, { identity: () => ({ id: "local", scopes }) });
 await served.closed;
 console.error("closed");
