@@ -72,7 +72,7 @@ export type EnvFunction<Input, Output> =
 /**
  * Declares the operations that handlers can call, so that `context.env` and the ids of `context.call` are typed:
  * - `registry`: the type of a registry, `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`.
- *   A handler that returns a result of `context.env` then needs an explicit return type.
+ *   A handler that returns a result of `context.env`, or of `context.call` with an id, then needs an explicit return type.
  * - `operations`: operations by namespace and name. Files that `operations types` writes set it.
  */
 export interface Register {
