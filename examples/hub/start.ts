@@ -1,5 +1,4 @@
 /** Runs the hub until Ctrl-C, and prints what to try. In a clone of the repository, `npm start` runs this program. */
-import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CallError } from "@alkdev/operations";
@@ -11,7 +10,6 @@ process.env["DELIVERY_API"] = delivery.documentUrl; // The configuration refers 
 try {
   const file = fileURLToPath(new URL("operations.config.ts", import.meta.url));
   const { config, folder } = await loadConfig(file);
-  mkdirSync(join(folder, ".data"), { recursive: true }); // for the history and the database
   const hub = await createHub(config, { file, folder, dev: true, startTimeout: 60_000, closeTimeout: 2_000 });
   printSources(hub);
   printThingsToTry(hub.url!, hub.token!, relative(process.cwd(), folder));
