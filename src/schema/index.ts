@@ -33,4 +33,4 @@ export {
 export { Resolver } from "./references.ts";
 export { SchemaCopier } from "./schema-copier.ts";
 export { SchemaError } from "./schema-error.ts";
-export { assertIsSchema, isStandardSchema, type StandardValidate, toSchema } from "./to-schema.ts";
+export { assertIsSchema, type StandardValidate, toSchema } from "./to-schema.ts";
