@@ -416,8 +416,10 @@ test("close() does not wait for clients that send no request or do not read", as
 test("headers, bodies and the end of a connection are the same as those of the request", async () => {
   const infos: unknown[] = [];
   const closed = deferred<void>();
+  const closedBefore = deferred<void>();
   const fetch: FetchServer["fetch"] = async (request, info) => {
     info!.onClose!(() => closed.resolve());
+    void closed.promise.then(() => info!.onClose!(() => closedBefore.resolve()));
     const names = ["X-One", "x-two", "Cookie", "x-missing"];
     const headers = names.map((name) => [info!.headers!.get(name), info!.headers!.has(name)]);
     infos.push(
@@ -445,7 +447,7 @@ test("headers, bodies and the end of a connection are the same as those of the r
   );
 
   expect(await received).toMatch(/^HTTP\/1.1 200 /);
-  await closed.promise;
+  await closedBefore.promise;
   expect(infos).toEqual([
     [
       ["1", true],
