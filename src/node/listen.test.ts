@@ -147,10 +147,10 @@ test("refuses to serve without authentication on other addresses, unless the ope
 });
 
 test("reports health, and readiness as the function decides", async () => {
-  let isReady: boolean | "throws" = false;
-  const health = () => {
+  let isReady: unknown = false;
+  const health = (): boolean => {
     if (isReady === "throws") throw new Error("database is gone");
-    return isReady;
+    return isReady as boolean;
   };
   const listener = await start({ "/": createDescribingServer("root") }, { health });
   const ready = async () => (await fetch(`${listener.url}/readyz`)).status;
@@ -158,6 +158,8 @@ test("reports health, and readiness as the function decides", async () => {
   expect((await fetch(`${listener.url}/healthz`)).status).toBe(200);
   expect(await ready()).toBe(503);
   isReady = "throws";
+  expect(await ready()).toBe(503);
+  isReady = { database: false }; // For example, JavaScript that returns a report.
   expect(await ready()).toBe(503);
   isReady = true;
   expect(await ready()).toBe(200);
