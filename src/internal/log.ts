@@ -27,11 +27,11 @@ export interface Warning {
 const maxConsoleLines = 10;
 
 /**
- * Writes warnings that users must see: to the log, and to the console until the application configures LogTape. The console
- * shows the first ten of them and the number of the others.
+ * Writes warnings or errors that users must see: to the log, and to the console until the application configures LogTape.
+ * The console shows the first ten of them and the number of the others.
  */
-export function warnVisibly(log: Logger, warnings: readonly Warning[]): void {
-  for (const { message, properties } of warnings) log.warn(message, properties);
+export function warnVisibly(log: Logger, warnings: readonly Warning[], level: "warn" | "error" = "warn"): void {
+  for (const { message, properties } of warnings) log[level](message, properties);
   if (getConfig() !== null) return;
   const lines = warnings
     .slice(0, maxConsoleLines)

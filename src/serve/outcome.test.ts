@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { CallError, httpEnvelope, type OperationSpec, Type } from "../index.ts";
 import { toJSONText } from "../operation/index.ts";
 import { markAsForwarding } from "../registry/index.ts";
@@ -31,6 +31,15 @@ describe("the public form of an error", () => {
       mayHaveRun: true,
     });
     expect(toPublicError(unexpected, { ...call, exposeErrors: true }).message).toBe("disk full");
+  });
+
+  test("writes a hidden message to the console of the operator, in one line", () => {
+    const warn = vi.spyOn(console, "warn").mockReturnValue();
+    const cause = new TypeError("disk\nfull");
+    toPublicError(new CallError("EXECUTION_ERROR", cause.message, undefined, { cause }), call);
+    toPublicError(new CallError("EXECUTION_ERROR", "Try later."), call);
+    expect(warn.mock.calls).toEqual([["[alkdev.operations.serve] task.get failed (r-1): TypeError: disk full"]]);
+    warn.mockRestore();
   });
 
   test("keeps the message of a CallError with a cause of its own", () => {

@@ -1,7 +1,7 @@
 import type { OutcomeFilter } from "../call/index.ts";
 import type { Bytes } from "../internal/base64.ts";
 import { toJSONSafe } from "../internal/json-safe.ts";
-import { logger } from "../internal/log.ts";
+import { logger, warnVisibly } from "../internal/log.ts";
 import { getOwn, type JSONObject } from "../internal/objects.ts";
 import { isSecretName } from "../internal/secrets.ts";
 import {
@@ -45,7 +45,8 @@ export function toPublicError(error: CallError, call: FailedCall): CallError {
   const { code, retryable, mayHaveRun } = error;
   const { operationId, requestId } = call;
   if (isHidden) {
-    log.error("{operationId} failed ({requestId}): {error}", { operationId, requestId, error: error.cause ?? error });
+    const properties = { operationId, requestId, error: error.cause ?? error };
+    warnVisibly(log, [{ message: "{operationId} failed ({requestId}): {error}", properties }], "error");
   }
   const message = isHidden ? `The operation failed. Request id: ${requestId}.` : error.message;
   return new CallError(code, message, hasSecrets ? safeDetails : error.details, { retryable, mayHaveRun });
