@@ -75,7 +75,7 @@ export const heldOutQueries: readonly Query[] = [
   ["create a new repository", "repos/create-for-authenticated-user", "repos/create-in-org"],
 ];
 
-/** Written by a tester who had not seen the other queries or the ranking. */
+/** Written by a tester who had not seen the other queries. */
 export const testerQueries: readonly Query[] = [
   ["invite a teammate to an organization", "orgs/create-invitation"],
   ["download the logs of a workflow run", "actions/download-workflow-run-logs"],
