@@ -9,6 +9,7 @@ import {
   type Limits,
   type OperationsByNamespace,
   probedNames,
+  type Register,
   type RemoteAny,
   type RemoteOperations,
   type RemoteSubscribeOptions,
@@ -77,6 +78,13 @@ export type KnownIn<Remote> = string extends keyof Remote
       ? Remote
       : never;
 
+/** The operations of the types that `operations types` writes, if the program contains them; otherwise any operation. */
+export type GeneratedOperations<Declared = Register> = Declared extends {
+  operations: infer Operations extends OperationsByNamespace;
+}
+  ? Operations
+  : KnownOperations;
+
 /** Maximum number of cached names per client and per namespace, because names may come from untrusted input. */
 const maxRememberedNames = 1_000;
 
@@ -86,8 +94,9 @@ const maxRememberedNames = 1_000;
  * again.
  *
  * Only the type of the registry is needed, and it is erased: `connect<typeof registry>(url)` with
- * `import type { registry }`. The input of a call is read after the current synchronous code has ended. Do not change it
- * until the call has settled.
+ * `import type { registry }`. Without a type argument, the types that `operations types` writes apply if the program contains
+ * them. The input of a call is read after the current synchronous code has ended. Do not change it until the call has
+ * settled.
  * @param to a URL, or a transport, which is closed with the client
  * @example
  * ```ts source="examples/client/main.ts#client"
@@ -102,7 +111,7 @@ const maxRememberedNames = 1_000;
  * for await (const { title } of client.task.changes()) console.log("changed:", title);
  * ```
  */
-export function connect<Remote = KnownOperations>(
+export function connect<Remote = GeneratedOperations>(
   to: string | URL | Transport,
   options: ConnectOptions = {},
 ): RemoteClient<KnownIn<Remote>> {

@@ -8,6 +8,7 @@ export type {
   KnownOperations,
   OperationsByNamespace,
   Progress,
+  Register,
   RemoteAny,
   RemoteCall,
   RemoteCallOptions,
@@ -20,4 +21,4 @@ export type {
 } from "../operation/index.ts";
 export { CallError, isCallError, unwrap } from "../operation/index.ts";
 export type { Transport } from "../transport/transport.ts";
-export { type ConnectOptions, connect, type KnownIn, type RemoteClient } from "./connect.ts";
+export { type ConnectOptions, connect, type GeneratedOperations, type KnownIn, type RemoteClient } from "./connect.ts";

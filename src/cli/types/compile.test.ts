@@ -40,8 +40,9 @@ import type { Operations } from "./operations.js";
 export async function useClients(registry: OperationRegistry, context: OperationContext): Promise<unknown[]> {
   const local = registry.client<Operations>();
   const remote = connect<Operations>("http://127.0.0.1:4000");
+  const registered = connect("http://127.0.0.1:4000");
   const results: unknown[] = [];
-  for (const client of [local, remote]) {
+  for (const client of [local, remote, registered]) {
     const id: string = (await client.task.create({ title: "a", priority: 1 })).id;
     const titles: string[] = await client.task["list/all"]();
     results.push(id, titles, client.task.create.envelope({ title: "a" }).then(({ data, meta }) => [data.id, meta]));
