@@ -114,15 +114,6 @@ test.each<[string, Record<string, unknown>]>([
   expect(Value.Check(OperationSpecSchema, spec(overrides))).toBe(false);
 });
 
-test("a nextPage that is not a function is reported, and not read while it is lazy", () => {
-  const lazy = Object.defineProperty(spec({}), "nextPage", { get: () => expect.unreachable() });
-
-  expect(problemsOf({ ...spec({}), nextPage: "next" })).toEqual([
-    "/nextPage must be a function that returns the input of the next page",
-  ]);
-  expect(problemsOf(lazy)).toEqual([]);
-});
-
 test("an access rule with a misspelt field is reported, because it would allow more callers than intended", () => {
   const accessControl = { requiredScopes: [], requiredScopeAny: ["admin"] };
 

@@ -168,9 +168,6 @@ function addRuleProblems(problems: ShapeProblem[], spec: Record<string, unknown>
   if (handler !== undefined && typeof handler !== "function") {
     problems.push({ path: "/handler", message: "must be a function; omit it to register the handler later" });
   }
-  if (!hasGetter(spec, "nextPage") && !["undefined", "function"].includes(typeof spec["nextPage"])) {
-    problems.push({ path: "/nextPage", message: "must be a function that returns the input of the next page" });
-  }
   if (!hasGetter(spec, "errorSchemas")) addRepeatedCodes(problems, spec["errorSchemas"]);
   // A rule with a misspelt field would allow more callers than intended.
   for (const name in isObject(accessControl) ? accessControl : {}) {
