@@ -1,4 +1,4 @@
-import { readFile, realpath, writeFile } from "node:fs/promises";
+import { readFile, realpath, rename, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createToken } from "../auth/index.ts";
@@ -183,7 +183,8 @@ describe("sources", () => {
     expect([later?.status, mine?.status].filter((status) => status === "ready")).toEqual([]);
 
     const { url } = await serve([define("stock", 7)]);
-    await writeModule("late", '() => "it came"', "later");
+    await writeModule("late", '() => "it came"', "complete");
+    await rename(join(tests.folder, "complete"), join(tests.folder, "later")); // The source must not see an empty folder.
     await writeFile(join(tests.folder, "x"), JSON.stringify({ mcpServers: { docs: { url: `${url}/mcp` } } }));
     await Promise.all([hub.registry.waitFor("tasks.late"), hub.registry.waitFor("docs.shop_stock")]);
     expect(await callAs(["later"], hub, "tasks.late")).toBe("it came");
