@@ -259,6 +259,35 @@ test.each([
   expect({ events, replies }).toEqual({ events: ["started", ["ABORTED", true]], replies: [] });
 });
 
+test("an abort in the turn of the call fires the signal with its reason", async () => {
+  const aborted = deferred<void>();
+  const reason = deferred<unknown>();
+  const secret = operation("secret", async (_input, context) => {
+    await aborted.promise;
+    reason.resolve(context.signal.reason);
+  });
+  const { ask } = setUp([secret]);
+
+  ask({}).follow({ type: "call.aborted", requestId: "r", reason: "The user left." });
+  aborted.resolve();
+
+  expect(await reason.promise).toMatchObject({ code: "ABORTED", cause: "The user left.", mayHaveRun: true });
+});
+
+test("a call that a handler makes after its own call has ended keeps the deadline", async () => {
+  const [replied, late] = [deferred<void>(), deferred<unknown>()];
+  const child = operation("child", () => new Promise(() => {}));
+  const secret = operation("secret", (_input, { env }) => {
+    replied.promise.then(() => env["test"]!["child"]!({})).catch((error) => late.resolve(error));
+  });
+  const { ask } = setUp([secret, child]);
+
+  await ask({ timeout: 100 }).ended;
+  replied.resolve();
+
+  expect(await late.promise).toMatchObject({ code: "TIMEOUT", mayHaveRun: true });
+});
+
 test("a handler can be connected to an EventTarget by hand, and responds with events", async () => {
   const target = new EventTarget();
   const registry = new OperationRegistry();

@@ -1,5 +1,5 @@
 import { logger } from "../internal/log.ts";
-import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
+import type { CallError, Identity, ResponseEnvelope } from "../operation/index.ts";
 import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
@@ -67,20 +67,19 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   openGuard(): Guard {
     if (this.guard === undefined) {
       this.guard = new Guard(this.frame.operationId, this.hasStarted);
-      // A handler that continues after its call has ended may still read its signal.
-      if (!this.hasCaller) this.guard.abandon(aborted(this.operationId, "the caller disconnected", true));
       this.guard.onEnd((error) => this.#onEnd(error));
-      if (this.isOpen) this.guard.arm(undefined, this.deadline, undefined);
+      this.guard.arm(undefined, this.deadline, undefined);
+      // A handler may continue after its call has ended. Its nested calls keep the deadline.
+      if (!this.isOpen) this.guard.release();
     }
     return this.guard;
   }
 
   override receive(frame: FollowUp): void {
     if (frame.type !== "call.aborted" || !this.isOpen) return;
-    const guard = this.#guardToEnd();
+    const guard = this.openGuard();
     this.hasCaller = false;
-    if (guard === undefined) this.leave();
-    else guard.end({ kind: "aborted", reason: frame.reason });
+    guard.end({ kind: "aborted", reason: frame.reason });
   }
 
   /** Ends the call, because its caller has disconnected. The caller receives `ABORTED`, and the handler's signal fires. */
@@ -112,16 +111,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   }
 
   override endWith(error: CallError): void {
-    const guard = this.isOpen ? this.#guardToEnd() : undefined;
-    if (!this.leave()) return;
-    this.hasCaller = false;
-    this.sendFailure(error);
-    guard?.end({ kind: "aborted", reason: error }, error);
-  }
-
-  /** Returns the guard, through which an observer is notified; `undefined` if nothing uses one. */
-  #guardToEnd(): Guard | undefined {
-    return this.observer === undefined ? this.guard : this.openGuard();
+    if (this.isOpen) this.openGuard().end({ kind: "aborted", reason: error }, error);
   }
 
   #run(identity: Identity | undefined): void {
