@@ -274,6 +274,25 @@ test("an abort in the turn of the call fires the signal with its reason", async 
   expect(await reason.promise).toMatchObject({ code: "ABORTED", cause: "The user left.", mayHaveRun: true });
 });
 
+test("a listener that aborts a call when it starts prevents its handler from running", async () => {
+  const start = vi.fn();
+  const known = deferred<undefined>();
+  const { ask, handler, registry } = setUp([operation("secret", start)], { authenticate: () => known.promise });
+  const events: unknown[] = [];
+  registry.on("call", (event) => {
+    events.push("error" in event ? [event.error.code, event.error.mayHaveRun, event.duration >= 0] : event.kind);
+    if (event.kind === "started") follow({ type: "call.aborted", requestId: "r" });
+  });
+
+  const { follow, replies } = ask({ token: "x" });
+  known.resolve(undefined);
+  await handler.settled!();
+  await sleep(0);
+
+  expect({ events, replies }).toEqual({ events: ["started", ["ABORTED", false, true]], replies: [] });
+  expect(start).not.toHaveBeenCalled();
+});
+
 test("a call that a handler makes after its own call has ended keeps the deadline", async () => {
   const [replied, late] = [deferred<void>(), deferred<unknown>()];
   const child = operation("child", () => new Promise(() => {}));

@@ -194,7 +194,9 @@ export class CallState {
   start(): void {
     const { incoming, context } = this;
     if (this.guard === undefined && incoming !== undefined) {
-      if (context.deadline === undefined || context.deadline > Date.now()) incoming.hasStarted = true;
+      const isInTime = context.deadline === undefined || context.deadline > Date.now();
+      // A listener to events may have ended the call.
+      if (isInTime && incoming.guard === undefined) incoming.hasStarted = true;
       else this.openGuard();
     }
     this.guard?.start();

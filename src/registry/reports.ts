@@ -49,15 +49,13 @@ export type ObservedEnd = { error: unknown } | { envelope?: ResponseEnvelope };
 /** Emits `started`, and `succeeded` or `failed` when the returned function is called. */
 export function observeStart(call: CallState): (end: ObservedEnd) => void {
   call.observeEnd();
-  const startedAt = emitStart(call);
+  const startedAt = monotonicNow();
+  emitStart(call);
   return (end) => emitEnd(call, startedAt, end);
 }
 
-/** Returns when the call started, by the monotonic clock. */
-function emitStart(call: CallState): number {
-  const startedAt = monotonicNow();
+function emitStart(call: CallState): void {
   call.core.calls.emit(describeCall(call, "started") as RegistryCallEvent);
-  return startedAt;
 }
 
 function emitEnd(call: CallState, startedAt: number, end: ObservedEnd): void {
@@ -85,7 +83,8 @@ export class ObservedOutcome implements CallOutcome {
     this.incoming = incoming;
     this.isReported = false;
     incoming.observer = this;
-    this.startedAt = emitStart(call);
+    this.startedAt = monotonicNow();
+    emitStart(call); // A listener may end the call.
   }
 
   onEarlyEnd(error: CallError): void {
