@@ -109,7 +109,12 @@ class ClientCall extends IncomingCall {
 
   override watch(): void {
     super.watch();
-    if (this.isOpen) this.client.onClose((reason) => this.abort(reason));
+    if (!this.isOpen) return;
+    try {
+      this.client.onClose((reason) => this.abort(reason));
+    } catch (error) {
+      this.endWith(mapError(error)); // The host of the server failed.
+    }
   }
 
   override reportProgress(progress: Progress): void {
