@@ -145,7 +145,8 @@ export class Authentication {
     if (!this.#watches.has(watch)) return;
     if (known instanceof CallError && known.code === "UNAVAILABLE") return this.#recheckLater();
     if (known instanceof CallError || !covers(known.identity, caller.identity)) return this.#finish(watch, "revoked");
-    if (known.changes < caller.changes) return;
+    // Only the newest check may grant rights, because they may have been removed after an earlier one began.
+    if (known.changes !== this.#changes) return;
     const hasGrown = !covers(caller.identity, known.identity);
     const { identity, expiresAt, changes } = known;
     Object.assign(caller, { identity, expiresAt, changes });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { sleep } from "../internal/testing.ts";
 import { type AuthenticatedIdentity, CallError } from "../operation/index.ts";
 import { createRegistry } from "../registry/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
@@ -435,6 +436,31 @@ describe("open streams", () => {
       gate.close();
     },
   );
+
+  test("rights that are removed again while the authenticator runs are not granted", async () => {
+    const authenticate = changeable({ one: ada });
+    const results: Array<(identity: AuthenticatedIdentity) => void> = [];
+    const later = () => new Promise<AuthenticatedIdentity>((resolve) => results.push(resolve));
+    const identify = vi.fn<IdentifyCaller>(later).mockReturnValueOnce(ada);
+    const gate = new Gate({ authenticate: { ...authenticate, authenticate: identify } });
+    const caller = await gate.check(request({ authorization: "Bearer one" }));
+    if (caller.kind !== "caller") throw new Error("The caller was refused.");
+    const [end, onGrown] = [vi.fn(), vi.fn()];
+    gate.watch(caller, end, onGrown);
+
+    authenticate.change();
+    authenticate.change();
+    results[0]!({ ...ada, scopes: [...ada.scopes, "more"] });
+    await sleep(0);
+    expect([caller.identity, onGrown.mock.calls.length]).toEqual([ada, 0]);
+    results[1]!(ada);
+    await sleep(0);
+    expect([caller.identity, onGrown.mock.calls.length, end.mock.calls.length]).toEqual([ada, 0, 0]);
+    authenticate.change();
+    results[2]!({ ...ada, scopes: [] });
+    await vi.waitFor(() => expect(end.mock.calls).toEqual([["revoked"]]));
+    gate.close();
+  });
 
   test("credentials that are removed before the stream is open end it", async () => {
     const authenticate = changeable({ one: ada });
