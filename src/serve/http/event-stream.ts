@@ -49,7 +49,11 @@ export class EventStream implements ValueReceiver {
       this.#subscription?.endWith(credentialEnded(operationId, reason)),
     );
     this.#beatLater();
-    this.#exchange.onClose(() => this.cancel());
+    try {
+      this.#exchange.onClose(() => this.cancel());
+    } catch (error) {
+      this.#subscription?.endWith(mapError(error)); // The host of the server failed.
+    }
   }
 
   /** The handler was called. It may still fail before its first value, which is then the response. */
