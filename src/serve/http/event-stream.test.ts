@@ -233,6 +233,7 @@ describe("the end of a stream", () => {
     const { server } = setUp(
       changes(async function* () {
         start();
+        yield "a value";
       }),
     );
     const onClose = () => {
