@@ -1,6 +1,10 @@
-/** Serves one tool, `sum`, with the SDK's own server: over stdio, or with `http` on a free port that it prints. */
+/**
+ * Serves one tool, `sum`, with the SDK's own server: over stdio, or on a free port that it prints, with `http` in the
+ * current generation of the protocol and with `session` in a session. A path after it names a file with a page of tools.
+ */
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createMcpHandler, Server } from "@modelcontextprotocol/server";
+import { createMcpHandler, Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
 const number = { type: "number" };
@@ -10,11 +14,13 @@ const tool = {
   inputSchema: { type: "object", properties: { a: number, b: number }, required: ["a", "b"] },
   outputSchema: { type: "object", properties: { sum: number }, required: ["sum"] },
 };
+const [, , mode, file] = process.argv;
+const page = mode !== "http" || file === undefined ? { tools: [tool] } : JSON.parse(readFileSync(file, "utf8"));
 
 /** Creates a server. The SDK requires a new one for every connection or request. */
 export function buildServer() {
   const server = new Server({ name: "bench", version: "1.0.0" }, { capabilities: { tools: {} } });
-  server.setRequestHandler("tools/list", () => ({ tools: [tool] }));
+  server.setRequestHandler("tools/list", () => page);
   server.setRequestHandler("tools/call", ({ params }) => {
     const structuredContent = { sum: params.arguments.a + params.arguments.b };
     return { content: [{ type: "text", text: JSON.stringify(structuredContent) }], structuredContent };
@@ -22,13 +28,19 @@ export function buildServer() {
   return server;
 }
 
-if (process.argv[2] === "stdio") serveStdio(buildServer);
-if (process.argv[2] === "http") {
-  const handler = createMcpHandler(buildServer);
+async function openSession() {
+  const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => "bench" });
+  await buildServer().connect(transport);
+  return (request) => transport.handleRequest(request);
+}
+
+if (mode === "stdio") serveStdio(buildServer);
+if (mode === "http" || mode === "session") {
+  const fetch = mode === "session" ? await openSession() : createMcpHandler(buildServer).fetch;
   const server = createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
-    const answer = await handler.fetch(
+    const answer = await fetch(
       new Request(`http://${request.headers.host}${request.url}`, {
         method: request.method,
         headers: request.headers,

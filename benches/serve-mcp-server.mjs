@@ -1,10 +1,12 @@
-/** Serves operations, one of which is the tool `bench_sum`: over stdio, or with `http` on a free port that it prints. */
+/**
+ * Serves the tool `bench_sum`: over stdio, or on a free port that it prints, and there at `/many` among 1,000 operations.
+ */
 import { createRegistry, defineOperation, Type } from "../dist/index.js";
 import { listen } from "../dist/node/index.js";
 import { serveMCP, serveMCPStdio } from "../dist/serve/mcp/index.js";
 
 /** Creates a registry with `count` operations. */
-export function buildRegistry(count) {
+function buildRegistry(count) {
   const definition = {
     namespace: "bench",
     type: "query",
@@ -18,7 +20,8 @@ export function buildRegistry(count) {
 }
 
 if (process.argv[2] === "stdio") await serveMCPStdio(buildRegistry(1));
-if (process.argv[2] === "http") {
-  const { port } = await listen({ "/mcp": serveMCP(buildRegistry(1), { authenticate: "none" }) });
+else {
+  const serve = (count) => serveMCP(buildRegistry(count), { authenticate: "none", mode: "tools" });
+  const { port } = await listen({ "/mcp": serve(1), "/many": serve(1_000) });
   process.stdout.write(`${port}\n`);
 }

@@ -1,195 +1,98 @@
 import { deepStrictEqual } from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { createMcpHandler, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { importBuilt } from "./built.ts";
-import { buildServer } from "./mcp-server.mjs";
-import { type Block, formatNoise, type MeasureOptions, measure, median, shuffle } from "./measure.ts";
-import { buildRegistry } from "./serve-mcp-server.mjs";
+import { type Block, shuffle } from "./measure.ts";
 import { formatTime, type Row } from "./table.ts";
-
-const { serveMCP } = await importBuilt<typeof import("../src/serve/mcp/index.ts")>("serve/mcp/index.js");
 
 /** At least 0.85 of the calls per second of the SDK's server. */
 const bar = 1 / 0.85;
-const address = "http://localhost/mcp";
-
-type Fetch = (request: Request) => Response | Promise<Response>;
-
-/** Measures a call of one tool through `serveMCP` and `serveMCPStdio` against the SDK's low-level server. */
-export async function run(): Promise<Row[]> {
-  const one = serveMCP(buildRegistry(1), { authenticate: "none" });
-  const many = serveMCP(buildRegistry(1_000), { authenticate: "none", mode: "tools" });
-  const sdk = createMcpHandler(buildServer);
-  const cpu: MeasureOptions = { blockTime: 30, warmUp: 2_000, clock: "cpu" };
-  const rows = [
-    await compare("one call, 2026-07-28", bar, modernCalls(sdk.fetch, "sum"), modernCalls(one.fetch, "bench_sum"), cpu),
-    await compare(
-      "one call, in a session",
-      bar,
-      await sessionCalls(serveSession(), "sum"),
-      await sessionCalls(one.fetch, "bench_sum"),
-      cpu,
-    ),
-    await compare(
-      "1,000 operations ÷ one",
-      1.05,
-      modernCalls(one.fetch, "bench_sum"),
-      modernCalls(many.fetch, "bench_sum"),
-      cpu,
-    ),
-    await compare("100 of 1,000 tools ÷ the SDK", bar, lists(serveList()), lists(many.fetch), cpu),
-    await comparePrograms("one call over stdio", connectStdio),
-    await comparePrograms("one call over HTTP", connectHTTP),
-  ];
-  await Promise.all([one.close({ timeout: 0 }), many.close({ timeout: 0 }), sdk.close()]);
-  return rows;
-}
-
-async function compare(work: string, limit: number, floor: Block, ours: Block, options: MeasureOptions): Promise<Row> {
-  const measured = await measure(floor, { ours }, { rounds: 31, ...options });
-  const { ns, ratio } = measured.cases.ours;
-  const note = `${formatTime(ns)}, the other ${formatTime(measured.floor.ns)}, ${formatNoise(measured)}`;
-  return { work, ratio, bar: limit, aim: 1, note };
-}
-
-const meta = {
-  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-  "io.modelcontextprotocol/clientCapabilities": {},
-  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
-};
-
-/** Sends one message again and again. `read` returns the value of a response, which is checked once. */
-function requests(fetch: Fetch, message: object, headers: Record<string, string>): Block {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, ...message });
-  const init = {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "content-length": String(body.length),
-      accept: "application/json, text/event-stream",
-      ...headers,
-    },
-    body,
-  };
-  return async (times) => {
-    let last = "";
-    for (let count = 0; count < times; count++) last = await (await fetch(new Request(address, init))).text();
-    return last;
-  };
-}
-
-function modernCalls(fetch: Fetch, name: string): Block {
-  const params = { name, arguments: { a: 19, b: 23 }, _meta: meta };
-  const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": name };
-  return checked(requests(fetch, { method: "tools/call", params }, headers), '"sum":42');
-}
-
-function lists(fetch: Fetch): Block {
-  const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
-  return checked(requests(fetch, { method: "tools/list", params: { _meta: meta } }, headers), '"bench_sum98"');
-}
-
-/** Checks the first response of a block. */
-function checked(block: Block, part: string): Block {
-  let isChecked = false;
-  return async (times) => {
-    const last = await block(times);
-    if (!isChecked) deepStrictEqual(String(last).includes(part), true);
-    isChecked = true;
-    return last;
-  };
-}
-
-async function sessionCalls(fetch: Fetch, name: string): Promise<Block> {
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "1.0.0" } };
-  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params });
-  const opened = await fetch(new Request(address, { method: "POST", headers, body }));
-  await opened.text();
-  const session = { "mcp-session-id": opened.headers.get("mcp-session-id")!, "mcp-protocol-version": "2025-11-25" };
-  const call = { method: "tools/call", params: { name, arguments: { a: 19, b: 23 } } };
-  return checked(requests(fetch, call, session), '"sum":42');
-}
-
-/** A session of the SDK's server. */
-function serveSession(): Fetch {
-  const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => "bench" });
-  const connected = buildServer().connect(transport);
-  return async (request) => {
-    await connected;
-    return transport.handleRequest(request);
-  };
-}
-
-/** The SDK's server with the same page of tools, in memory. */
-function serveList(): Fetch {
-  let page: unknown;
-  const handler = createMcpHandler(() => {
-    const server = buildServer();
-    server.setRequestHandler("tools/list", () => page as never);
-    return server;
-  });
-  const source = serveMCP(buildRegistry(1_000), { authenticate: "none", mode: "tools" });
-  return async (request) => {
-    if (page === undefined) {
-      const response = (await (await source.fetch(request.clone() as Request)).json()) as { result: object };
-      page = response.result;
-    }
-    return handler.fetch(request);
-  };
-}
-
-/** A server in its own process, and a client that is connected to it. */
-interface Program {
-  readonly pid: number;
-  readonly client: Client;
-  readonly stop?: () => void;
-}
-
-type Open = (file: string) => Promise<Program>;
 
 /** Number of processes of each program. Two processes of one program differ by up to 20 %. */
-const processes = 3;
+const processes = 4;
+/** A server is optimized step by step. Its calls cost a quarter of the first ones after this number. */
+const warmUpCalls = 5_000;
+const warmUpClients = 10;
 const callsPerBlock = 100;
-const blocks = 40;
+const blocks = 25;
 
-/** Compares the CPU time of servers in their own processes, which neither the client nor a busy machine changes. */
-async function comparePrograms(work: string, open: Open): Promise<Row> {
-  const programs: { isOurs: boolean; program: Program; call: Block; ticks: number }[] = [];
+/** A client, and the process of its server. */
+interface Connection {
+  readonly client: Client;
+  readonly pid: number;
+}
+
+/** Starts what is compared: the measured server, and the one that it is compared with. */
+type Start = () => Promise<readonly [Connection, Connection]>;
+
+/** What a client does. The first result is checked. */
+type Work = (client: Client) => Promise<Block>;
+
+const ourProgram = "serve-mcp-server.mjs";
+const sdkProgram = "mcp-server.mjs";
+
+/** Programs that are running. */
+const started = new Set<ChildProcess>();
+
+/** Measures calls of one tool through `serveMCP` and `serveMCPStdio` against the SDK's low-level server. */
+export async function run(): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), "bench-"));
   try {
-    for (let index = 0; index < 2 * processes; index++) {
-      const isOurs = index % 2 === 1;
-      const program = await open(isOurs ? "serve-mcp-server.mjs" : "mcp-server.mjs");
-      const call = clientCalls(program.client, isOurs ? "bench_sum" : "sum");
-      programs.push({ isOurs, program, call, ticks: 0 });
-      await call(2_000);
+    const page = join(folder, "page.json");
+    await savePage(page);
+    return [
+      await compare("one call over HTTP, 2026-07-28", bar, callTool, () => startBoth(["http"], ["http"])),
+      await compare("one call over HTTP, in a session", bar, callTool, () => startBoth(["session"], ["session"])),
+      await compare("one call over stdio", bar, callTool, startStdio),
+      await compare("1,000 operations ÷ one", 1.05, callTool, startTwoSizes),
+      await compare("100 of 1,000 tools ÷ the SDK", bar, readPage, () => startBoth(["http"], ["http", page], "/many")),
+    ];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Compares the CPU time of servers in other processes, which neither the client nor a busy machine changes. */
+async function compare(label: string, limit: number, work: Work, start: Start): Promise<Row> {
+  const all: { isMeasured: boolean; connection: Connection; block: Block; ticks: number }[] = [];
+  try {
+    for (let count = 0; count < processes; count++) {
+      for (const [index, connection] of (await start()).entries()) {
+        const block = await work(connection.client);
+        all.push({ isMeasured: index === 0, connection, block, ticks: 0 });
+        await Promise.all(Array.from({ length: warmUpClients }, () => block(warmUpCalls / warmUpClients)));
+      }
     }
-    for (let block = 0; block < blocks; block++) {
-      for (const one of shuffle(programs)) {
-        const before = readTicks(one.program.pid);
-        await one.call(callsPerBlock);
-        one.ticks += readTicks(one.program.pid) - before;
+    for (let round = 0; round < blocks; round++) {
+      for (const one of shuffle(all)) {
+        const before = readTicks(one.connection.pid);
+        await one.block(callsPerBlock);
+        one.ticks += readTicks(one.connection.pid) - before;
       }
     }
   } finally {
-    await Promise.all(programs.map(({ program }) => program.client.close()));
-    for (const { program } of programs) program.stop?.();
+    await Promise.all(all.map(({ connection }) => connection.client.close()));
+    for (const program of started) program.kill();
+    started.clear();
   }
-  const timesOf = (wanted: boolean) =>
-    programs.filter(({ isOurs }) => isOurs === wanted).map(({ ticks }) => (ticks * 1e7) / (blocks * callsPerBlock));
-  const [ours, theirs] = [timesOf(true), timesOf(false)];
-  const range = (times: number[]) =>
-    [...times]
-      .sort((x, y) => x - y)
-      .map(formatTime)
-      .join(", ");
-  const note = `CPU time of the server: ${range(ours)}; the other ${range(theirs)}`;
-  return { work, ratio: median(ours) / median(theirs), bar, aim: 1, note };
+  const timesOf = (isMeasured: boolean) =>
+    all
+      .filter((one) => one.isMeasured === isMeasured)
+      .map(({ ticks }) => (ticks * 1e7) / (blocks * callsPerBlock))
+      .sort((x, y) => x - y);
+  const [times, others] = [timesOf(true), timesOf(false)];
+  const format = (sorted: number[]) => sorted.map(formatTime).join(", ");
+  const note = `CPU time of the server: ${format(times)}; the other ${format(others)}`;
+  return { work: label, ratio: sum(times) / sum(others), bar: limit, aim: 1, note };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 /** Returns the CPU time of another process, in units of 10 ms. Only Linux has this file. */
@@ -198,33 +101,84 @@ function readTicks(pid: number): number {
   return Number(fields[11]) + Number(fields[12]); // user and system
 }
 
-const connectStdio: Open = async (file) => {
+async function startBoth(ours: string[], theirs: string[], path = "/mcp"): ReturnType<Start> {
+  return [
+    await connectHTTP(await launch(ourProgram, ours), path, ours),
+    await connectHTTP(await launch(sdkProgram, theirs), "/mcp", theirs),
+  ];
+}
+
+/** Both servers share a process and its optimized code, so that only the number of operations differs. */
+async function startTwoSizes(): ReturnType<Start> {
+  const server = await launch(ourProgram, ["http"]);
+  return [await connectHTTP(server, "/many"), await connectHTTP(server, "/mcp")];
+}
+
+async function startStdio(): ReturnType<Start> {
+  return [await connectStdio(ourProgram), await connectStdio(sdkProgram)];
+}
+
+/** A server on a port of this machine. */
+interface LaunchedServer {
+  readonly pid: number;
+  readonly origin: string;
+}
+
+async function launch(file: string, args: readonly string[]): Promise<LaunchedServer> {
+  const program = fileURLToPath(new URL(file, import.meta.url));
+  const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  started.add(child);
+  const [port] = (await once(child.stdout, "data")) as [Buffer];
+  return { pid: child.pid!, origin: `http://127.0.0.1:${port.toString().trim()}` };
+}
+
+async function connectHTTP({ pid, origin }: LaunchedServer, path: string, [kind]: string[] = []): Promise<Connection> {
+  const transport = new StreamableHTTPClientTransport(new URL(path, origin), {
+    // The client passes the same signal to all requests of a session.
+    fetch: (url, init) => fetch(url, { ...init, signal: null }),
+  });
+  return { pid, client: await connect(transport, kind === "session" ? "legacy" : "auto") };
+}
+
+async function connectStdio(file: string): Promise<Connection> {
   const program = fileURLToPath(new URL(file, import.meta.url));
   const transport = new StdioClientTransport({ command: process.execPath, args: [program, "stdio"] });
-  const client = await connectClient(transport);
+  const client = await connect(transport, "auto");
   return { pid: transport.pid!, client };
-};
+}
 
-const connectHTTP: Open = async (file) => {
-  const program = fileURLToPath(new URL(file, import.meta.url));
-  const server = spawn(process.execPath, [program, "http"], { stdio: ["ignore", "pipe", "inherit"] });
-  const [port] = (await once(server.stdout, "data")) as [Buffer];
-  const url = new URL(`http://127.0.0.1:${port.toString().trim()}/mcp`);
-  const client = await connectClient(new StreamableHTTPClientTransport(url));
-  return { pid: server.pid!, client, stop: () => server.kill() };
-};
-
-async function connectClient(transport: Transport): Promise<Client> {
-  const client = new Client({ name: "bench", version: "1.0.0" }, { versionNegotiation: { mode: "auto" } });
+async function connect(transport: Transport, mode: "legacy" | "auto"): Promise<Client> {
+  const client = new Client({ name: "bench", version: "1.0.0" }, { versionNegotiation: { mode } });
   await client.connect(transport);
   return client;
 }
 
-function clientCalls(client: Client, name: string): Block {
-  const calls: Block = async (times) => {
+async function callTool(client: Client): Promise<Block> {
+  const { tools } = await client.listTools();
+  const { name } = tools.find((tool) => tool.name.endsWith("sum"))!;
+  const params = { name, arguments: { a: 19, b: 23 } };
+  deepStrictEqual((await client.callTool(params)).structuredContent, { sum: 42 });
+  return async (times) => {
     let last: unknown;
-    for (let count = 0; count < times; count++) last = await client.callTool({ name, arguments: { a: 19, b: 23 } });
-    return JSON.stringify(last);
+    for (let count = 0; count < times; count++) last = await client.callTool(params);
+    return last;
   };
-  return checked(calls, '"sum":42');
+}
+
+async function readPage(client: Client): Promise<Block> {
+  const request = { method: "tools/list", params: {} } as const;
+  deepStrictEqual((await client.request(request)).tools.length, 100);
+  return async (times) => {
+    let last: unknown;
+    for (let count = 0; count < times; count++) last = await client.request(request);
+    return last;
+  };
+}
+
+/** Saves the page of tools that our server returns, so that the SDK's server returns the same from memory. */
+async function savePage(file: string): Promise<void> {
+  const { client } = await connectHTTP(await launch(ourProgram, ["http"]), "/many");
+  const { tools, nextCursor } = await client.request({ method: "tools/list", params: {} });
+  writeFileSync(file, JSON.stringify({ tools, nextCursor }));
+  await client.close();
 }

@@ -1,3 +1,4 @@
+import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import type { Caller } from "../authentication.ts";
 import type { Gate, GateRequest } from "../gate.ts";
@@ -19,17 +20,23 @@ export function toRPCError(
 }
 
 /**
- * Passes on a response with the headers that every response of this package has. A host with its own class of responses
- * writes a string several times faster than the stream of a global `Response`.
+ * Passes on a response or message with the headers that every response of this package has. A host with its own class of
+ * responses writes a string several times faster than the stream of a global `Response`.
  */
-export async function passOn(response: Response, headers: HeaderValues, info?: FetchInfo): Promise<Response> {
+export async function passOn(
+  result: Response | JSONRPCMessage,
+  headers: HeaderValues,
+  info?: FetchInfo,
+): Promise<Response> {
   const added = { ...safetyHeaders, ...headers };
-  if (info?.Response !== undefined && response.headers.get("content-type")?.startsWith("application/json")) {
-    const all = { ...Object.fromEntries(response.headers), ...added };
-    return new info.Response(await response.text(), { status: response.status, headers: all });
+  const create = (text: string, status: number, others: HeaderValues) =>
+    new (info?.Response ?? Response)(text, { status, headers: { ...others, ...added } });
+  if ("jsonrpc" in result) return create(JSON.stringify(result), 200, { "content-type": "application/json" });
+  if (info?.Response !== undefined && result.headers.get("content-type")?.startsWith("application/json")) {
+    return create(await result.text(), result.status, Object.fromEntries(result.headers));
   }
-  for (const [name, value] of Object.entries(added)) response.headers.set(name, value);
-  return response;
+  for (const [name, value] of Object.entries(added)) result.headers.set(name, value);
+  return result;
 }
 
 /**

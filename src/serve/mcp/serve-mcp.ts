@@ -1,4 +1,4 @@
-import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
+import type { JSONRPCMessage, McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
@@ -107,7 +107,7 @@ class MCPServer implements FetchServer {
     return toRPCError(error.status, code, error.message, { headers, data: toMeta({ error: error.error.toJSON() }) });
   }
 
-  async #respond(request: Request, info: FetchInfo | undefined, caller: Caller): Promise<Response> {
+  async #respond(request: Request, info: FetchInfo | undefined, caller: Caller): Promise<Response | JSONRPCMessage> {
     if (this.#host.calls.isClosed)
       throw new HTTPError(503, unavailable("The server is closing.", { mayHaveRun: false }));
     if (!isEndpoint(request, info)) throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));

@@ -238,10 +238,10 @@ describe("sessions", () => {
     await server.fetch(new Request("http://localhost/mcp"));
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const session = await openSession(server);
-    const response = await post(server, call(7), { "mcp-session-id": session });
+    const response = post(server, call(7), { "mcp-session-id": session });
     await vi.advanceTimersByTimeAsync(119_000);
     finish();
-    expect(await response.text()).toContain('"text":"finished"');
+    expect(await (await response).text()).toContain('"text":"finished"');
     await vi.advanceTimersByTimeAsync(50_000);
     expect(await statusOf(server, session)).toBe(200);
     await vi.advanceTimersByTimeAsync(90_000);
@@ -254,19 +254,19 @@ describe("sessions", () => {
   ])("that end by %s let running calls finish", async (_reason, endIt) => {
     const { server, started, finish, call } = waiting({ sessions: { max: 1 } });
     const headers = { "mcp-session-id": await openSession(server) };
-    const response = await post(server, call("a"), headers);
+    const response = post(server, call("a"), headers);
     const signal = await started;
     await endIt(server, headers);
     expect(await statusOf(server, headers["mcp-session-id"])).toBe(404);
     finish();
-    expect(await response.text()).toContain('"text":"finished"');
+    expect(await (await response).text()).toContain('"text":"finished"');
     expect(signal.aborted).toBe(false);
   });
 
   test("refuse a second call with the id of a running one", async () => {
     const { server, started, finish, call } = waiting();
     const headers = { "mcp-session-id": await openSession(server) };
-    const first = await post(server, call(7), headers);
+    const first = post(server, call(7), headers);
     await started;
     const second = await post(server, call(7), headers);
     expect([second.status, await second.json()]).toMatchObject([
@@ -274,11 +274,79 @@ describe("sessions", () => {
       { id: null, error: { code: -32_600, message: expect.stringContaining("with the id 7 is running") } },
     ]);
     finish();
-    expect(await first.text()).toContain('"text":"finished"');
+    expect(await (await first).text()).toContain('"text":"finished"');
     expect((await post(server, call(7), headers)).status).toBe(200);
+    const batch = await post(server, [call(8), call(9), call(8)], headers);
+    expect([batch.status, await batch.text()]).toEqual([400, expect.stringContaining("with the id 8 is running")]);
+    expect((await post(server, call(8), headers)).status).toBe(200);
   });
 
-  test("end the stream of a call that the client cancels", async () => {
+  test("respond with JSON, or with a stream if there may be progress", async () => {
+    const handler = (_input: unknown, { progress }: OperationContext) => {
+      progress({ progress: 1 });
+      return "finished";
+    };
+    const server = serve(registryOf(operation({ name: "work", handler })));
+    const headers = { "mcp-session-id": await openSession(server) };
+    const call = (id: number, _meta?: object) => {
+      return { jsonrpc: "2.0", id, method: "tools/call", params: { name: "test_work", arguments: {}, _meta } };
+    };
+    const typeOf = (response: Response) => response.headers.get("content-type");
+
+    const single = await post(server, call(1), headers);
+    expect(typeOf(single)).toBe("application/json");
+    expect(single.headers.get("cache-control")).toBe("no-store");
+    expect(await single.json()).toMatchObject({ jsonrpc: "2.0", id: 1, result: { content: [{ text: "finished" }] } });
+
+    const stream = await post(server, call(2, { progressToken: "p" }), headers);
+    expect(typeOf(stream)).toBe("text/event-stream");
+    const events = (await stream.text()).split("\n").filter((line) => line.startsWith("data: "));
+    expect(events.map((line) => JSON.parse(line.slice(6)))).toMatchObject([
+      { method: "notifications/progress", params: { progressToken: "p", progress: 1 } },
+      { id: 2, result: { content: [{ text: "finished" }] } },
+    ]);
+
+    const batch = await post(
+      server,
+      [call(3), { jsonrpc: "2.0", method: "notifications/initialized" }, call(4)],
+      headers,
+    );
+    expect(await batch.text()).toMatch(/"id":3.*"id":4/s);
+    const unknown = await post(server, { jsonrpc: "2.0", id: 5, method: "tools/uncall" }, headers);
+    expect([unknown.status, await unknown.json()]).toMatchObject([200, { id: 5, error: { code: -32_601 } }]);
+  });
+
+  test.each([
+    ["POST", { accept: "application/json" }, 406],
+    ["POST", { "mcp-protocol-version": "1999-01-01" }, 400],
+    ["GET", { accept: "text/event-stream", "mcp-protocol-version": "1999-01-01" }, 400],
+    ["PUT", {}, 405],
+    ["POST", {}, 400, initialize],
+  ])("refuse %s with the headers %o, and continue", async (method, given, status, message: object = list) => {
+    const server = serve(registry);
+    const session = await openSession(server);
+    const common = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const headers = { ...common, "mcp-session-id": session, ...given };
+    const body = method === "GET" ? null : JSON.stringify(message);
+    expect((await server.fetch(new Request("http://localhost/mcp", { method, headers, body }))).status).toBe(status);
+    expect(await statusOf(server, session)).toBe(200);
+  });
+
+  test("have one stream of notifications", async () => {
+    const server = serve(registry);
+    const headers = { accept: "text/event-stream", "mcp-session-id": await openSession(server) };
+    const client = new AbortController();
+    const open = () => server.fetch(new Request("http://localhost/mcp", { headers, signal: client.signal }));
+    const opened = await Promise.all([open(), open()]);
+    expect(opened.map(({ status }) => status)).toEqual([200, 409]);
+    client.abort();
+    const again = await server.fetch(new Request("http://localhost/mcp", { headers }));
+    expect(again.status).toBe(200);
+    await end(server, headers);
+    expect(await again.text()).toBe("");
+  });
+
+  test.each([{}, { progressToken: 1 }])("end the response of a call with %o that the client cancels", async (_meta) => {
     const started = deferred<AbortSignal>();
     const handler = (_input: unknown, { signal }: OperationContext) => {
       started.resolve(signal);
@@ -286,13 +354,25 @@ describe("sessions", () => {
     };
     const server = serve(registryOf(operation({ name: "wait", type: "mutation", handler })));
     const headers = { "mcp-session-id": await openSession(server) };
-    const call = { jsonrpc: "2.0", id: "a", method: "tools/call", params: { name: "test_wait", arguments: {} } };
-    const response = await post(server, call, headers);
+    const call = { jsonrpc: "2.0", id: "a", method: "tools/call", params: { name: "test_wait", arguments: {}, _meta } };
+    const response = post(server, call, headers);
     const signal = await started.promise;
     const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "a", reason: "stop" } };
     expect((await post(server, cancel, headers)).status).toBe(202);
-    expect(await response.text()).toBe("");
+    const text = (await (await response).text()).replace(/^.*data: /s, "");
+    expect(JSON.parse(text)).toEqual({ jsonrpc: "2.0", id: "a", error: { code: -32_000, message: "Cancelled." } });
     await until(() => signal.aborted);
+    expect((await post(server, { ...list, id: "a" }, headers)).status).toBe(200);
+  });
+
+  test("respond to running calls when the server is closed", async () => {
+    const { server, started, call } = waiting();
+    const headers = { "mcp-session-id": await openSession(server) };
+    const response = post(server, call(7), headers);
+    const signal = await started;
+    await server.close({ timeout: 0 });
+    expect(await (await response).json()).toMatchObject({ id: 7, result: { isError: true } });
+    expect(signal.aborted).toBe(true);
   });
 
   test.each([

@@ -1,5 +1,10 @@
-import type { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { getOwn, type JSONObject } from "../../internal/objects.ts";
+import type {
+  WebStandardStreamableHTTPServerTransport as HTTPTransport,
+  JSONRPCMessage,
+  Transport,
+  TransportSendOptions,
+} from "@modelcontextprotocol/server";
+import { getOwn } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { resolveCount, resolveDuration } from "../../operation/index.ts";
@@ -20,25 +25,119 @@ export interface MCPSessionOptions {
   idleTimeout?: number | undefined;
 }
 
-/** A session of a client. It belongs to the identity that opened it. */
-interface Session {
-  readonly id: string;
-  readonly server: Server;
-  readonly transport: WebStandardStreamableHTTPServerTransport;
+/** Sends the response of a request, or its progress. */
+type Reply = (message: JSONRPCMessage, options?: TransportSendOptions) => unknown;
+
+/**
+ * A session of a client, and the transport of its server. It belongs to the identity that opened it. Every request over HTTP
+ * has a transport of the SDK, which checks it and can write an event stream. Streams cost as much as a call, so most
+ * results are returned without one.
+ */
+class Session implements Transport {
+  onclose?: () => void;
+  onmessage?: NonNullable<Transport["onmessage"]>;
+  readonly sessionId = createId();
   /** The sender of its last request. A client replaces its token before it expires. */
   caller: Caller;
   /** Time of its last request or response, by the clock of `performance`. */
-  usedAt: number;
-  /** The ids of the requests that have no response yet. */
-  readonly running: Set<unknown>;
-  /** Number of streams on which the client waits for notifications. */
-  streams: number;
-  /** Whether the client sends several messages as an array, which share a stream. Only 2025-03-26 allows it. */
-  hasBatches: boolean;
+  usedAt = performance.now();
   /** Fires when the session may be idle. One timer for all requests, because most end soon. */
-  idle: Timer | undefined;
+  idle: Timer | undefined = undefined;
   /** Stops watching the credentials of the caller. */
-  unwatch: () => void;
+  unwatch = (): void => {};
+  /** Functions that send the responses of running requests, by the ids of the requests. */
+  readonly #replies = new Map<unknown, Reply>();
+  /** The transport of the stream on which the client waits for notifications. */
+  #notifications: HTTPTransport | undefined = undefined;
+  #isEnded = false;
+
+  constructor(caller: Caller) {
+    this.caller = caller;
+  }
+
+  /** Whether a request is running, or the client waits for notifications. */
+  get isBusy(): boolean {
+    return this.#replies.size > 0 || this.#notifications !== undefined;
+  }
+
+  /** Handles a POST. Resolves with a message if it is the whole response. */
+  async post(sdk: ServerSDK, request: Request, body: unknown): Promise<Response | JSONRPCMessage> {
+    const ids = (Array.isArray(body) ? body : [body]).filter(isRequest).map(({ id }) => id);
+    const repeated = ids.find((id, index) => this.#replies.has(id) || ids.indexOf(id) !== index);
+    if (repeated !== undefined) {
+      return toRPCError(400, -32_600, `A request with the id ${JSON.stringify(repeated)} is running. Use another id.`);
+    }
+    const enableJsonResponse = !needsStream(body);
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse });
+    transport.onmessage = (message, extra) => {
+      this.onmessage?.(message, extra);
+      if (getOwn(message, "method") === "notifications/cancelled")
+        this.#cancel(getOwn(getOwn(message, "params"), "requestId"));
+    };
+    return new Promise((resolve, reject) => {
+      const reply: Reply = enableJsonResponse ? resolve : (message, options) => transport.send(message, options);
+      for (const id of ids) this.#replies.set(id, reply);
+      const onHandled = (response: Response) => {
+        if (!response.ok) for (const id of ids) this.#settle(id);
+        resolve(response);
+      };
+      transport.handleRequest(request, { parsedBody: body }).then(onHandled, reject);
+    });
+  }
+
+  /** Opens the stream of notifications, until the client disconnects. */
+  async listen(sdk: ServerSDK, request: Request): Promise<Response> {
+    if (this.#notifications !== undefined) return toRPCError(409, -32_000, "The session has an open stream already.");
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport();
+    this.#notifications = transport;
+    transport.onclose = () => {
+      this.#notifications = undefined;
+      this.usedAt = performance.now();
+    };
+    const response = await transport.handleRequest(request);
+    if (response.ok) onceAborted(request.signal, () => void transport.close());
+    else void transport.close();
+    return response;
+  }
+
+  /** Ends notifications immediately, and the session when its running calls have finished. */
+  end(): void {
+    this.#isEnded = true;
+    void this.#notifications?.close();
+    if (!this.isBusy) void this.close();
+  }
+
+  async start(): Promise<void> {}
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const isResponse = !("method" in message);
+    const id = isResponse ? message.id : options?.relatedRequestId;
+    const sent = id === undefined ? this.#notifications?.send(message) : this.#replies.get(id)?.(message, options);
+    if (isResponse) this.#settle(id);
+    await sent;
+  }
+
+  async close(): Promise<void> {
+    const { onclose } = this;
+    delete this.onclose; // What follows may close it again.
+    for (const id of this.#replies.keys()) this.#cancel(id);
+    void this.#notifications?.close();
+    onclose?.();
+  }
+
+  /** Ends the response of a call that was cancelled: the SDK would let the client wait. */
+  #cancel(id: unknown): void {
+    if (!this.#replies.has(id)) return;
+    const error = { code: -32_000, message: "Cancelled." };
+    this.send({ jsonrpc: "2.0", id: id as string | number, error }).catch(() => {}); // The client has disconnected.
+  }
+
+  /** A request has a response, or will not have one. */
+  #settle(id: unknown): void {
+    this.#replies.delete(id);
+    this.usedAt = performance.now();
+    if (this.#isEnded) this.end();
+  }
 }
 
 /** The sessions of clients that start with a handshake. */
@@ -58,7 +157,7 @@ export class Sessions {
   }
 
   /** Handles a request of a session, or opens one. `body` is the parsed body of a POST. */
-  async handle(sdk: ServerSDK, request: Request, body: unknown, caller: Caller): Promise<Response> {
+  async handle(sdk: ServerSDK, request: Request, body: unknown, caller: Caller): Promise<Response | JSONRPCMessage> {
     const id = request.headers.get("mcp-session-id");
     if (id === null && request.method !== "POST") {
       return toRPCError(405, -32_000, "Method not allowed.", { headers: { allow: "POST" } });
@@ -68,7 +167,8 @@ export class Sessions {
         ? toRPCError(400, -32_602, "Invalid initialize. Send protocolVersion, capabilities and clientInfo.")
         : toRPCError(400, -32_000, "The Mcp-Session-Id header is missing. Start a session with initialize.");
     }
-    const session = id === null ? await this.#open(sdk, caller) : this.#sessions.get(id);
+    if (id === null) return this.#open(sdk, request, body, caller);
+    const session = this.#sessions.get(id);
     // A session of another identity does not exist for this one.
     if (session === undefined || session.caller.identity?.id !== caller.identity?.id) {
       return toRPCError(404, -32_001, "Session not found. Start a new session.");
@@ -77,109 +177,65 @@ export class Sessions {
       this.#end(session);
       return new Response(null);
     }
-    const messages: unknown[] = Array.isArray(body) ? body : [body];
-    const ids = messages.filter(isRequest).map((message) => message["id"]);
-    const repeated = ids.find((each) => session.running.has(each));
-    if (repeated !== undefined) {
-      return toRPCError(400, -32_600, `A request with the id ${JSON.stringify(repeated)} is running. Use another id.`);
+    if (getOwn(body, "method") === "initialize") {
+      return toRPCError(400, -32_600, "The session is initialized already.");
     }
     this.#use(session, caller);
-    for (const each of ids) session.running.add(each);
-    session.hasBatches ||= Array.isArray(body);
-    const response = await session.transport.handleRequest(request, { parsedBody: body });
-    if (!response.ok) {
-      for (const each of ids) this.#finish(session, each);
-      if (id === null) this.#end(session);
-    } else if (id === null) {
-      if (this.#sessions.size > this.#max) this.#end(findExcess([...this.#sessions.values()]));
-    } else if (request.method === "GET") {
-      session.streams += 1;
-      onceAborted(request.signal, () => {
-        session.streams -= 1;
-        session.usedAt = performance.now();
-      });
-    }
-    for (const message of messages) this.#endCancelled(session, message);
-    return response;
+    if (request.method === "GET") return session.listen(sdk, request);
+    return session.post(sdk, request, body);
   }
 
   /** Ends all sessions. */
   async close(): Promise<void> {
-    await Promise.all(Array.from(this.#sessions.values(), ({ server }) => server.close()));
+    await Promise.all(Array.from(this.#sessions.values(), (session) => session.close()));
   }
 
-  async #open(sdk: ServerSDK, caller: Caller): Promise<Session> {
-    const id = createId();
+  async #open(sdk: ServerSDK, request: Request, body: unknown, caller: Caller): Promise<Response> {
+    const session = new Session(caller);
     const server = this.#host.createServer(sdk, "legacy");
-    const transport = new sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
-    const unused = { usedAt: performance.now(), streams: 0, hasBatches: false, idle: undefined, unwatch: () => {} };
-    const session: Session = { id, server, transport, caller, running: new Set(), ...unused };
-    const send = transport.send.bind(transport);
-    transport.send = (message, options) => {
-      const sent = send(message, options);
-      if (!("method" in message)) this.#finish(session, message.id);
-      return sent;
-    };
     // A client without an open stream is not notified.
     const notify = () => server.sendToolListChanged().catch(() => {});
     const unfollow = this.#host.followTools(() => session.caller.identity, notify);
-    // The SDK calls it immediately when the server is closed.
     server.onclose = () => {
       unfollow();
-      session.unwatch();
-      session.idle?.stop();
-      this.#sessions.delete(id);
+      this.#end(session);
     };
-    this.#endWhenIdle(session);
-    await server.connect(transport);
-    return session;
+    await server.connect(session);
+    const response = (await session.post(sdk, request, body)) as Response;
+    if (!response.ok) await session.close();
+    else {
+      response.headers.set("mcp-session-id", session.sessionId);
+      this.#endWhenIdle(session);
+      this.#use(session, caller);
+      if (this.#sessions.size > this.#max) this.#end(findExcess([...this.#sessions.values()]));
+    }
+    return response;
   }
 
   /** Ends a session: its notifications immediately, and the rest when its running calls have finished. */
   #end(session: Session): void {
-    this.#sessions.delete(session.id);
+    this.#sessions.delete(session.sessionId);
     session.unwatch();
-    session.transport.closeStandaloneSSEStream();
-    if (session.running.size === 0) void session.server.close();
-  }
-
-  /** A request has a response, or will not have one. */
-  #finish(session: Session, id: unknown): void {
-    session.running.delete(id);
-    session.usedAt = performance.now();
-    const isEnded = !this.#sessions.has(session.id);
-    if (isEnded && session.running.size === 0) void session.server.close();
+    session.idle?.stop();
+    session.end();
   }
 
   /** Makes it the most recently used session, which ends with the credentials of this caller. */
   #use(session: Session, caller: Caller): void {
     session.caller = caller;
     session.usedAt = performance.now();
-    this.#sessions.delete(session.id);
-    this.#sessions.set(session.id, session);
+    this.#sessions.delete(session.sessionId);
+    this.#sessions.set(session.sessionId, session);
     session.unwatch();
     session.unwatch = this.#gate.watch(caller, () => this.#end(session), this.#host.compareTools);
   }
 
   #endWhenIdle(session: Session): void {
     const now = performance.now();
-    if (session.streams + session.running.size > 0) session.usedAt = now;
+    if (session.isBusy) session.usedAt = now;
     const remaining = session.usedAt + this.#idleTimeout - now;
     if (remaining <= 0) this.#end(session);
     else session.idle = startTimer(() => this.#endWhenIdle(session), remaining, { keepsAlive: false });
-  }
-
-  /** Ends the stream of a call that a message cancels. The SDK does not respond to the call, and would keep the stream open. */
-  #endCancelled(session: Session, message: unknown): void {
-    const id = getOwn(getOwn(message, "params"), "requestId");
-    if (getOwn(message, "method") !== "notifications/cancelled" || !session.running.has(id)) return;
-    this.#finish(session, id);
-    if (session.hasBatches) return;
-    const { transport } = session;
-    transport.closeSSEStream(id as string | number);
-    // The transport forgets the call when it has a response, which it cannot send anymore.
-    const error = { code: -32_000, message: "Cancelled." };
-    transport.send({ jsonrpc: "2.0", id: id as string | number, error }).catch(() => {});
   }
 }
 
@@ -195,6 +251,12 @@ export function findExcess<T extends { readonly caller: Caller }>(items: readonl
   return items.find((item) => counts.get(ownerOf(item)) === most)!;
 }
 
-function isRequest(message: unknown): message is JSONObject {
+function isRequest(message: unknown): message is { id: unknown } {
   return getOwn(message, "method") !== undefined && getOwn(message, "id") !== undefined;
+}
+
+/** Returns whether several messages may be sent in response. The response to `initialize` has a header. */
+function needsStream(body: unknown): boolean {
+  const progressToken = getOwn(getOwn(getOwn(body, "params"), "_meta"), "progressToken");
+  return Array.isArray(body) || progressToken !== undefined || getOwn(body, "method") === "initialize";
 }
