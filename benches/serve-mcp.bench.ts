@@ -13,13 +13,13 @@ import { formatTime, type Row } from "./table.ts";
 /** At least 0.85 of the calls per second of the SDK's server. */
 const bar = 1 / 0.85;
 
-/** Number of processes of each program. Two processes of one program differ by up to 20 %. */
+/** Number of processes of each program, one after the other. Two processes of one program differ by up to 20 %. */
 const processes = 4;
 /** A server is optimized step by step. Its calls cost a quarter of the first ones after this number. */
 const warmUpCalls = 5_000;
 const warmUpClients = 10;
-const callsPerBlock = 100;
-const blocks = 25;
+const callsPerRound = 100;
+const usualRounds = 30;
 
 /** A client, and the process of its server. */
 interface Connection {
@@ -49,7 +49,7 @@ export async function run(): Promise<Row[]> {
       await compare("one call over HTTP, 2026-07-28", bar, callTool, () => startBoth(["http"], ["http"])),
       await compare("one call over HTTP, in a session", bar, callTool, () => startBoth(["session"], ["session"])),
       await compare("one call over stdio", bar, callTool, startStdio),
-      await compare("1,000 operations ÷ one", 1.05, callTool, startTwoSizes),
+      await compare("1,000 operations ÷ one", 1.05, callTool, startTwoSizes, 3 * usualRounds),
       await compare("100 of 1,000 tools ÷ the SDK", bar, readPage, () => startBoth(["http"], ["http", page], "/many")),
     ];
   } finally {
@@ -58,37 +58,46 @@ export async function run(): Promise<Row[]> {
 }
 
 /** Compares the CPU time of servers in other processes, which neither the client nor a busy machine changes. */
-async function compare(label: string, limit: number, work: Work, start: Start): Promise<Row> {
-  const all: { isMeasured: boolean; connection: Connection; block: Block; ticks: number }[] = [];
-  try {
-    for (let count = 0; count < processes; count++) {
-      for (const [index, connection] of (await start()).entries()) {
-        const block = await work(connection.client);
-        all.push({ isMeasured: index === 0, connection, block, ticks: 0 });
-        await Promise.all(Array.from({ length: warmUpClients }, () => block(warmUpCalls / warmUpClients)));
-      }
+async function compare(label: string, limit: number, work: Work, start: Start, rounds = usualRounds): Promise<Row> {
+  const times: [number[], number[]] = [[], []];
+  for (let count = 0; count < processes; count++) {
+    const connections = await start();
+    try {
+      const ticks = await measure(connections, work, rounds);
+      for (const index of [0, 1] as const) times[index].push((ticks[index]! * 1e7) / (rounds * callsPerRound));
+    } finally {
+      await Promise.all(connections.map(({ client }) => client.close()));
+      stopAll();
     }
-    for (let round = 0; round < blocks; round++) {
-      for (const one of shuffle(all)) {
-        const before = readTicks(one.connection.pid);
-        await one.block(callsPerBlock);
-        one.ticks += readTicks(one.connection.pid) - before;
-      }
-    }
-  } finally {
-    await Promise.all(all.map(({ connection }) => connection.client.close()));
-    for (const program of started) program.kill();
-    started.clear();
   }
-  const timesOf = (isMeasured: boolean) =>
-    all
-      .filter((one) => one.isMeasured === isMeasured)
-      .map(({ ticks }) => (ticks * 1e7) / (blocks * callsPerBlock))
-      .sort((x, y) => x - y);
-  const [times, others] = [timesOf(true), timesOf(false)];
-  const format = (sorted: number[]) => sorted.map(formatTime).join(", ");
-  const note = `CPU time of the server: ${format(times)}; the other ${format(others)}`;
-  return { work: label, ratio: sum(times) / sum(others), bar: limit, aim: 1, note };
+  const format = (list: number[]) => list.map(formatTime).join(", ");
+  const note = `CPU time of the server: ${format(times[0])}; the other ${format(times[1])}`;
+  return { work: label, ratio: sum(times[0]) / sum(times[1]), bar: limit, aim: 1, note };
+}
+
+/** Returns the CPU time of each server, in units of 10 ms. */
+async function measure(connections: readonly Connection[], work: Work, rounds: number): Promise<number[]> {
+  const blocks: Block[] = [];
+  for (const { client } of connections) {
+    const block = await work(client);
+    await Promise.all(Array.from({ length: warmUpClients }, () => block(warmUpCalls / warmUpClients)));
+    blocks.push(block);
+  }
+  const ticks = blocks.map(() => 0);
+  for (let round = 0; round < rounds; round++) {
+    for (const index of shuffle([...blocks.keys()])) {
+      const { pid } = connections[index]!;
+      const before = readTicks(pid);
+      await blocks[index]!(callsPerRound);
+      ticks[index]! += readTicks(pid) - before;
+    }
+  }
+  return ticks;
+}
+
+function stopAll(): void {
+  for (const program of started) program.kill();
+  started.clear();
 }
 
 function sum(values: readonly number[]): number {
@@ -181,4 +190,5 @@ async function savePage(file: string): Promise<void> {
   const { tools, nextCursor } = await client.request({ method: "tools/list", params: {} });
   writeFileSync(file, JSON.stringify({ tools, nextCursor }));
   await client.close();
+  stopAll();
 }
