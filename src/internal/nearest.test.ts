@@ -33,6 +33,11 @@ test("a name with the same letters and digits is nearest when no other is close"
   expect(nearest("--------", ["........"])).toBeUndefined();
 });
 
+test("two swapped neighbours are one change", () => {
+  expect(nearest("lsit", ["call", "list"])).toBe("list");
+  expect(nearest("tsil", ["list"])).toBeUndefined();
+});
+
 test("the first of equally near names is returned", () => {
   expect(nearest("abc.dex", ["abc.dey", "abc.dez"])).toBe("abc.dey");
   expect(nearest("abc.dex", ["abc.dez", "abc.dey"])).toBe("abc.dez");
@@ -56,12 +61,17 @@ function distance(a: string, b: string, memory = new Map<string, number>()): num
   return result;
 }
 
+function isSwap(a: string, b: string): boolean {
+  const swaps = Array.from(a, (_, index) => a.slice(0, index) + a[index + 1] + a[index] + a.slice(index + 2));
+  return a !== b && swaps.slice(0, -1).includes(b);
+}
+
 test("finds the same candidate as a comparison with all of them", () => {
   const name = fc.string({ unit: fc.constantFrom("a", "b", "c", "."), maxLength: 14 });
   fc.assert(
     fc.property(name, fc.array(name, { minLength: 1, maxLength: 8 }), (typed, candidates) => {
       const limit = Math.min(3, Math.floor(typed.length / 3));
-      const distances = candidates.map((candidate) => distance(typed, candidate));
+      const distances = candidates.map((candidate) => (isSwap(typed, candidate) ? 1 : distance(typed, candidate)));
       const best = Math.min(...distances);
 
       expect(nearest(typed, candidates)).toBe(best <= limit ? candidates[distances.indexOf(best)] : undefined);

@@ -73,8 +73,9 @@ function countBits(bits: number): number {
 }
 
 /**
- * Returns the Levenshtein distance, or a number above `limit` if the distance is larger. Only cells within `limit` of the
- * diagonal matter, so only these are filled. `row` is scratch space.
+ * Returns the Levenshtein distance, or a number above `limit` if the distance is larger; 1 if the only difference is that two
+ * neighbours are swapped. Only cells within `limit` of the diagonal matter, so only these are filled. `row` is scratch
+ * space.
  */
 function distanceUpTo(limit: number, a: string, b: string, row: Uint8Array): number {
   let start = 0;
@@ -88,6 +89,8 @@ function distanceUpTo(limit: number, a: string, b: string, row: Uint8Array): num
   const lines = endA - start;
   const columns = endB - start;
   if (lines === 0 || columns === 0) return lines + columns;
+  const isSwap = lines === 2 && columns === 2 && a[start] === b[start + 1] && a[start + 1] === b[start];
+  if (isSwap) return 1;
 
   const outside = limit + 1;
   for (let column = 0; column <= columns; column++) row[column] = Math.min(column, outside);

@@ -105,6 +105,8 @@ describe("calls", () => {
         meta: { source: "local", operationId: "task.create", timestamp: expect.any(Number) },
       },
     });
+    const inCapitals = await post("/task/create", { title: "x" }, { accept: accept.toUpperCase() });
+    expect(inCapitals.headers.get("content-type")).toBe(accept);
   });
 });
 

@@ -210,7 +210,7 @@ export class ServerExchange implements ServedCall {
   #call(mapping: InputMapping, values: readonly string[], query: string): void {
     const { headers, request, info, host } = this;
     try {
-      const accept = headers.get("accept");
+      const accept = headers.get("accept")?.toLowerCase();
       this.wantsEnvelope = accept?.includes(envelopeType) === true;
       if (this.wantsEnvelope) this.#checkKind(accept!);
       this.timeout = readWait(headers);
