@@ -9,15 +9,15 @@ import { readOptions } from "./read-options.ts";
 
 const help = `npm run chaos -- [options]
 
-  --minutes <n>        how long calls are made, such as 0.5                          [1]
-  --seed <n>           which calls and faults are chosen                     [a new one]
+  --minutes <n>        duration, such as 0.5                                         [1]
+  --seed <n>           seed of the random calls and faults                   [a new one]
   --transports <list>  of ${transportNames.join(", ").padEnd(49)}[all of them]
-  --patience <n>       how many times as long as promised a busy machine may take    [1]
-  --log <file>         keeps everything that happened, as lines of JSON
-  --check <file>       runs nothing, and checks what was kept
+  --patience <n>       factor for all time limits, for a busy machine                [1]
+  --log <file>         writes all events to a file, as lines of JSON
+  --check <file>       checks such a file, and runs nothing
   --help
 
-Ctrl-C ends early, cleans up and still says what was found. Exits with 1 when a promise was broken.`;
+Ctrl-C ends early, cleans up and reports the results. Exits with 1 if a guarantee was violated.`;
 
 /** Maximum time to close everything, in ms. A run that does not end is also a violation. */
 const closeTimeout = 240_000;

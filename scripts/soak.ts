@@ -7,17 +7,17 @@ import { readOptions } from "./read-options.ts";
 
 const help = `Usage: npm run soak -- [options]
 
-Runs every soak on every transport, caller, server and broker in processes of their own, and prints one table.
+Runs every soak on every transport, with client, server and broker in separate processes, and prints one table.
 Exits with 1 when a bound was missed.
 
   --transports a,b  ${transportNames.join(", ")}
   --only a,b        only these soaks
-  --scale 0.1       how often, times what is named below (default 1)
+  --scale 0.1       factor for the numbers below (default 1)
   --help            print this
 
 Soaks:
 ${soaks.map(({ name, count, about }) => `  ${name.padEnd(14)} ${count.toLocaleString("en").padStart(9)}  ${about}`).join("\n")}
-  close                     nothing is left after closing, and processes end by themselves`;
+  close                     nothing remains after closing, and processes exit without being killed`;
 
 const { values } = readOptions(help, {
   options: {

@@ -7,7 +7,7 @@ import type { Soak } from "./soak.ts";
 /** One peer that offers an operation and takes it back, again and again. */
 export const offers: Soak = {
   name: "offers",
-  about: "operations that are offered and taken back leave nothing behind",
+  about: "operations that are added and removed again do not leak",
   count: 5_000,
   async run(run) {
     const { registry, stop } = await serveNothingYet(run.calls);
@@ -24,7 +24,7 @@ export const offers: Soak = {
 /** Peers that connect, serve an operation, are called by the server, and leave. */
 export const visits: Soak = {
   name: "visits",
-  about: "peers that come, serve what a hub imports, and go leave nothing behind",
+  about: "peers that join, serve imported operations and leave do not leak",
   count: 1_000,
   async run(run) {
     let wrong = 0;

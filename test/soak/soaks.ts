@@ -10,7 +10,7 @@ const lanes = 64;
 
 const pending: Soak = {
   name: "pending",
-  about: "so many calls are pending at once, and all settle",
+  about: "this number of calls is pending at the same time, and all settle",
   count: 10_000,
   async run({ calls, count }) {
     const deadline = Date.now() + 300_000; // the last one may be late on a busy machine
@@ -24,7 +24,7 @@ const pending: Soak = {
 
 const calls: Soak = {
   name: "calls",
-  about: "calls leave nothing behind",
+  about: "calls do not leak",
   count: 100_000,
   async run(run) {
     let wrong = 0;
@@ -38,7 +38,7 @@ const calls: Soak = {
 
 const aborted: Soak = {
   name: "aborted",
-  about: "calls that are given up leave nothing behind",
+  about: "aborted calls do not leak",
   count: 20_000,
   async run(run) {
     const wrong = new Map<string, number>();
@@ -61,7 +61,7 @@ const aborted: Soak = {
 
 const subscriptions: Soak = {
   name: "subscriptions",
-  about: "subscriptions that are left early leave nothing behind",
+  about: "subscriptions that are ended early do not leak",
   count: 10_000,
   async run(run) {
     let wrong = 0;
@@ -78,7 +78,7 @@ const subscriptions: Soak = {
 
 const connections: Soak = {
   name: "connections",
-  about: "callers that come, call once and are closed leave nothing behind",
+  about: "clients that connect, call once and close do not leak",
   count: 1_000,
   async run(run) {
     await inLanes(run, 8, async (n) => {
@@ -92,7 +92,7 @@ const connections: Soak = {
 
 const slow: Soak = {
   name: "slow",
-  about: "values for a consumer that is slower than the producer do not pile up",
+  about: "values for a consumer that is slower than the producer do not accumulate",
   count: 1_000_000,
   mayHold: 50 * megabyte,
   async run({ calls, count, progress, sample }) {

@@ -15,7 +15,7 @@ const atRest = 10;
 /** Consumers that read one value each and then no further one. */
 export const stalled: Soak = {
   name: "stalled",
-  about: "producers stop when their consumers stand still",
+  about: "producers pause when their consumers do not read",
   count,
   mayHold: count * credit * size + 50 * megabyte,
   async run(run) {
