@@ -47,6 +47,9 @@ interface Follower {
 /** Time in ms in which changes of a registry are combined into one notification. */
 const changeDelayMs = 50;
 
+/** Maximum time in ms that a response without data may take. Proxies wait for a minute or longer. */
+const maxSilenceMs = 30_000;
+
 /** The first version in which invalid arguments are a result, so that models can correct them. */
 const firstWithInputErrors = "2025-11-25";
 
@@ -55,6 +58,8 @@ export class MCPHost {
   readonly catalog: ToolCatalog;
   readonly calls: ServerCalls;
   readonly options: MCPServerOptions;
+  /** Whether calls may take so long that proxies close a response without data. Streams have heartbeats. */
+  readonly usesStreams: boolean;
   /** Rejects if the SDK is not installed. */
   readonly sdk: Promise<ServerSDK>;
   readonly #identityOf: IdentityOf;
@@ -64,6 +69,7 @@ export class MCPHost {
 
   constructor(registry: OperationRegistry, options: MCPServerOptions, identityOf: IdentityOf) {
     this.options = options;
+    this.usesStreams = (options.defaultTimeout ?? 0) > maxSilenceMs;
     this.#identityOf = identityOf;
     this.catalog = new ToolCatalog(new VisibleOperations(coreOf(registry), options), options.mode);
     this.calls = new ServerCalls(registry, options);

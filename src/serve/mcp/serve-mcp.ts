@@ -154,7 +154,8 @@ class MCPServer implements FetchServer {
   #createHandler(sdk: ServerSDK, options: { bus?: ServerEventBus; maxSubscriptions?: number } = {}): McpHttpHandler {
     const createServer = () => this.#host.createServer(sdk, "modern");
     const onerror = (error: Error) => log.debug("A request of an MCP client failed: {error}", { error });
-    return sdk.createMcpHandler(createServer, { ...options, legacy: "reject", onerror });
+    const responseMode = this.#host.usesStreams ? "sse" : "auto";
+    return sdk.createMcpHandler(createServer, { ...options, legacy: "reject", responseMode, onerror });
   }
 
   /** Creates the handler of one stream of notifications, which ends with the credentials of its client. */

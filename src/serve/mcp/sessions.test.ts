@@ -1,3 +1,4 @@
+import { Type } from "typebox";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { deferred, until } from "../../internal/testing.ts";
 import type { Identity, OperationContext } from "../../operation/index.ts";
@@ -322,6 +323,7 @@ describe("sessions", () => {
     ["GET", { accept: "text/event-stream", "mcp-protocol-version": "1999-01-01" }, 400],
     ["PUT", {}, 405],
     ["POST", {}, 400, initialize],
+    ["POST", {}, 400, [initialize]],
   ])("refuse %s with the headers %o, and continue", async (method, given, status, message: object = list) => {
     const server = serve(registry);
     const session = await openSession(server);
@@ -332,18 +334,45 @@ describe("sessions", () => {
     expect(await statusOf(server, session)).toBe(200);
   });
 
-  test("have one stream of notifications", async () => {
-    const server = serve(registry);
+  test("have one stream of notifications, the newest", async () => {
+    const changing = registryOf(operation({ name: "open" }));
+    const server = serve(changing);
     const headers = { accept: "text/event-stream", "mcp-session-id": await openSession(server) };
-    const client = new AbortController();
-    const open = () => server.fetch(new Request("http://localhost/mcp", { headers, signal: client.signal }));
-    const opened = await Promise.all([open(), open()]);
-    expect(opened.map(({ status }) => status)).toEqual([200, 409]);
-    client.abort();
-    const again = await server.fetch(new Request("http://localhost/mcp", { headers }));
-    expect(again.status).toBe(200);
-    await end(server, headers);
-    expect(await again.text()).toBe("");
+    const open = () => server.fetch(new Request("http://localhost/mcp", { headers }));
+    const [first, second] = [await open(), await open()];
+    expect(await first.text()).toBe("");
+    await second.body!.cancel();
+    const third = await open();
+    changing.register(operation({ name: "new" }));
+    const { value } = await third.body!.getReader().read();
+    expect(new TextDecoder().decode(value)).toContain("notifications/tools/list_changed");
+  });
+
+  test("do not send the progress of a cancelled call in response to another call", async () => {
+    const started = { first: deferred(), second: deferred() };
+    const [reported, finished] = [deferred(), deferred()];
+    const handler = async ({ name }: { name: "first" | "second" }, { progress }: OperationContext) => {
+      started[name].resolve();
+      await (name === "first" ? reported : finished).promise;
+      progress({ progress: 1 });
+      return name;
+    };
+    const inputSchema = Type.Object({ name: Type.String() });
+    const server = serve(registryOf(operation({ name: "wait", type: "mutation", inputSchema, handler })));
+    const headers = { "mcp-session-id": await openSession(server) };
+    const call = (name: string, _meta?: object) => {
+      return { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "test_wait", arguments: { name }, _meta } };
+    };
+    const first = post(server, call("first", { progressToken: "a" }), headers);
+    await started.first.promise;
+    await post(server, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 7 } }, headers);
+    const second = post(server, call("second"), headers);
+    await started.second.promise;
+    reported.resolve();
+    await Promise.resolve();
+    finished.resolve();
+    expect(await (await second).json()).toMatchObject({ id: 7, result: { content: [{ text: "second" }] } });
+    expect(await (await first).text()).toBe("");
   });
 
   test.each([{}, { progressToken: 1 }])("end the response of a call with %o that the client cancels", async (_meta) => {
@@ -359,8 +388,7 @@ describe("sessions", () => {
     const signal = await started.promise;
     const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "a", reason: "stop" } };
     expect((await post(server, cancel, headers)).status).toBe(202);
-    const text = (await (await response).text()).replace(/^.*data: /s, "");
-    expect(JSON.parse(text)).toEqual({ jsonrpc: "2.0", id: "a", error: { code: -32_000, message: "Cancelled." } });
+    expect(await (await response).text()).toBe("");
     await until(() => signal.aborted);
     expect((await post(server, { ...list, id: "a" }, headers)).status).toBe(200);
   });
@@ -424,6 +452,23 @@ test("streams and sessions end when the credentials are removed", async () => {
   expect(await stream.text()).toBe("");
   expect(await statusOf(server, session, "ada")).toBe(401);
   expect(["remote", "graceful"]).toContain(await subscription.closed);
+});
+
+test.each(generations)("a call of %s that may take long has a response with heartbeats", async (generation) => {
+  const types: (string | null)[] = [];
+  const server = serve(registry, { defaultTimeout: 31_000 });
+  const observed: FetchServer = {
+    ...server,
+    close: () => server.close(),
+    fetch: async (request, info) => {
+      const response = await server.fetch(request, info);
+      types.push(response.headers.get("content-type"));
+      return response;
+    },
+  };
+  const client = await connect(observed, generation);
+  await client.callTool({ name: "test_open" });
+  expect(types.at(-1)).toBe("text/event-stream");
 });
 
 test.each(generations)("a running call of %s finishes when the credentials are removed", async (generation) => {

@@ -7,7 +7,7 @@ import type {
 import { getOwn } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
-import { resolveCount, resolveDuration } from "../../operation/index.ts";
+import { eventStreamType, resolveCount, resolveDuration } from "../../operation/index.ts";
 import type { Caller } from "../authentication.ts";
 import { onceAborted } from "../calls.ts";
 import type { Gate } from "../gate.ts";
@@ -25,8 +25,13 @@ export interface MCPSessionOptions {
   idleTimeout?: number | undefined;
 }
 
-/** Sends the response of a request, or its progress. */
-type Reply = (message: JSONRPCMessage, options?: TransportSendOptions) => unknown;
+/** Responds to requests. */
+interface Reply {
+  /** Sends the response of a request, or its progress. */
+  send(message: JSONRPCMessage, options?: TransportSendOptions): unknown;
+  /** Ends the response of a request that was cancelled: the SDK would let the client wait. */
+  cancel(id: string | number): unknown;
+}
 
 /**
  * A session of a client, and the transport of its server. It belongs to the identity that opened it. Every request over HTTP
@@ -50,9 +55,11 @@ class Session implements Transport {
   /** The transport of the stream on which the client waits for notifications. */
   #notifications: HTTPTransport | undefined = undefined;
   #isEnded = false;
+  readonly #usesStreams: boolean;
 
-  constructor(caller: Caller) {
+  constructor(caller: Caller, usesStreams: boolean) {
     this.caller = caller;
+    this.#usesStreams = usesStreams;
   }
 
   /** Whether a request is running, or the client waits for notifications. */
@@ -62,20 +69,24 @@ class Session implements Transport {
 
   /** Handles a POST. Resolves with a message if it is the whole response. */
   async post(sdk: ServerSDK, request: Request, body: unknown): Promise<Response | JSONRPCMessage> {
-    const ids = (Array.isArray(body) ? body : [body]).filter(isRequest).map(({ id }) => id);
-    const repeated = ids.find((id, index) => this.#replies.has(id) || ids.indexOf(id) !== index);
-    if (repeated !== undefined) {
-      return toRPCError(400, -32_600, `A request with the id ${JSON.stringify(repeated)} is running. Use another id.`);
+    const ids = new Set<unknown>();
+    for (const message of toMessages(body)) {
+      const id = getOwn(message, "method") === undefined ? undefined : getOwn(message, "id");
+      if (id === undefined) continue;
+      if (ids.has(id) || this.#replies.has(id)) {
+        return toRPCError(400, -32_600, `A request with the id ${JSON.stringify(id)} is running. Use another id.`);
+      }
+      ids.add(id);
     }
-    const enableJsonResponse = !needsStream(body);
+    const enableJsonResponse = !this.#usesStreams && !needsStream(body);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse });
     transport.onmessage = (message, extra) => {
       this.onmessage?.(message, extra);
-      if (getOwn(message, "method") === "notifications/cancelled")
-        this.#cancel(getOwn(getOwn(message, "params"), "requestId"));
+      const isCancelling = getOwn(message, "method") === "notifications/cancelled";
+      if (isCancelling) this.#cancel(getOwn(getOwn(message, "params"), "requestId"));
     };
     return new Promise((resolve, reject) => {
-      const reply: Reply = enableJsonResponse ? resolve : (message, options) => transport.send(message, options);
+      const reply = enableJsonResponse ? toSingleReply(resolve) : toStreamReply(transport, Array.isArray(body));
       for (const id of ids) this.#replies.set(id, reply);
       const onHandled = (response: Response) => {
         if (!response.ok) for (const id of ids) this.#settle(id);
@@ -85,18 +96,19 @@ class Session implements Transport {
     });
   }
 
-  /** Opens the stream of notifications, until the client disconnects. */
+  /** Opens the stream of notifications, until the client disconnects. It replaces an older one, which may be dead. */
   async listen(sdk: ServerSDK, request: Request): Promise<Response> {
-    if (this.#notifications !== undefined) return toRPCError(409, -32_000, "The session has an open stream already.");
     const transport = new sdk.WebStandardStreamableHTTPServerTransport();
+    const response = await transport.handleRequest(request);
+    if (!response.ok) return response;
+    void this.#notifications?.close();
     this.#notifications = transport;
     transport.onclose = () => {
       this.#notifications = undefined;
       this.usedAt = performance.now();
     };
-    const response = await transport.handleRequest(request);
-    if (response.ok) onceAborted(request.signal, () => void transport.close());
-    else void transport.close();
+    onceAborted(request.signal, () => void transport.close());
+    if (this.#isEnded) void transport.close();
     return response;
   }
 
@@ -112,7 +124,7 @@ class Session implements Transport {
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     const isResponse = !("method" in message);
     const id = isResponse ? message.id : options?.relatedRequestId;
-    const sent = id === undefined ? this.#notifications?.send(message) : this.#replies.get(id)?.(message, options);
+    const sent = id === undefined ? this.#notifications?.send(message) : this.#replies.get(id)?.send(message, options);
     if (isResponse) this.#settle(id);
     await sent;
   }
@@ -125,11 +137,10 @@ class Session implements Transport {
     onclose?.();
   }
 
-  /** Ends the response of a call that was cancelled: the SDK would let the client wait. */
   #cancel(id: unknown): void {
-    if (!this.#replies.has(id)) return;
-    const error = { code: -32_000, message: "Cancelled." };
-    this.send({ jsonrpc: "2.0", id: id as string | number, error }).catch(() => {}); // The client has disconnected.
+    const reply = this.#replies.get(id);
+    this.#settle(id);
+    reply?.cancel(id as string | number);
   }
 
   /** A request has a response, or will not have one. */
@@ -177,7 +188,7 @@ export class Sessions {
       this.#end(session);
       return new Response(null);
     }
-    if (getOwn(body, "method") === "initialize") {
+    if (toMessages(body).some((message) => getOwn(message, "method") === "initialize")) {
       return toRPCError(400, -32_600, "The session is initialized already.");
     }
     this.#use(session, caller);
@@ -191,7 +202,7 @@ export class Sessions {
   }
 
   async #open(sdk: ServerSDK, request: Request, body: unknown, caller: Caller): Promise<Response> {
-    const session = new Session(caller);
+    const session = new Session(caller, this.#host.usesStreams);
     const server = this.#host.createServer(sdk, "legacy");
     // A client without an open stream is not notified.
     const notify = () => server.sendToolListChanged().catch(() => {});
@@ -251,12 +262,29 @@ export function findExcess<T extends { readonly caller: Caller }>(items: readonl
   return items.find((item) => counts.get(ownerOf(item)) === most)!;
 }
 
-function isRequest(message: unknown): message is { id: unknown } {
-  return getOwn(message, "method") !== undefined && getOwn(message, "id") !== undefined;
+/** Returns the messages of a body. Only 2025-03-26 allows several. */
+function toMessages(body: unknown): readonly unknown[] {
+  return Array.isArray(body) ? body : [body];
 }
 
 /** Returns whether several messages may be sent in response. The response to `initialize` has a header. */
 function needsStream(body: unknown): boolean {
   const progressToken = getOwn(getOwn(getOwn(body, "params"), "_meta"), "progressToken");
   return Array.isArray(body) || progressToken !== undefined || getOwn(body, "method") === "initialize";
+}
+
+function toSingleReply(resolve: (response: Response | JSONRPCMessage) => void): Reply {
+  return {
+    send: (message) => "method" in message || resolve(message),
+    cancel: () => resolve(new Response("", { headers: { "content-type": eventStreamType } })),
+  };
+}
+
+function toStreamReply(transport: HTTPTransport, isShared: boolean): Reply {
+  const error = { code: -32_000, message: "Cancelled." };
+  return {
+    send: (message, options) => transport.send(message, options),
+    // A stream that others use ends only when all requests have a response.
+    cancel: (id) => (isShared ? transport.send({ jsonrpc: "2.0", id, error }).catch(() => {}) : transport.close()),
+  };
 }

@@ -68,10 +68,10 @@ export class ToolCall implements Omit<ServedCall, "onResult" | "onError">, Faile
   }
 
   onProgress(reported: Progress): void {
-    const { _meta, notify } = this.#context.mcpReq;
+    const { _meta, notify, signal } = this.#context.mcpReq;
     const progressToken = _meta?.progressToken;
-    // The protocol requires progress that increases.
-    if (progressToken === undefined || !(reported.progress > this.#lastProgress)) return;
+    // The protocol requires progress that increases, and none after the client has cancelled the call.
+    if (progressToken === undefined || signal.aborted || !(reported.progress > this.#lastProgress)) return;
     this.#lastProgress = reported.progress;
     const params = { ...reported, progressToken };
     notify({ method: "notifications/progress", params }).catch(() => {}); // The client has disconnected.
