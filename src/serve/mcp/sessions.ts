@@ -50,11 +50,12 @@ class Session implements Transport {
   idle: Timer | undefined = undefined;
   /** Stops watching the credentials of the caller. */
   unwatch = (): void => {};
-  /** Functions that send the responses of running requests, by the ids of the requests. */
+  /** How to respond to the running requests, by their ids. */
   readonly #replies = new Map<unknown, Reply>();
   /** The transport of the stream on which the client waits for notifications. */
   #notifications: HTTPTransport | undefined = undefined;
   #isEnded = false;
+  /** Whether every response is a stream. */
   readonly #usesStreams: boolean;
 
   constructor(caller: Caller, usesStreams: boolean) {
