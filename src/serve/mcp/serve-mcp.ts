@@ -2,11 +2,11 @@ import type { JSONRPCMessage, McpHttpHandler, ServerEventBus } from "@modelconte
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
-import { accessDenied, checkScopes, type Limits, mapError, resolveLimits, unavailable } from "../../operation/index.ts";
+import { accessDenied, checkScopes, type Limits, mapError, resolveLimits } from "../../operation/index.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
 import type { Caller } from "../authentication.ts";
 import { Gate, invalidToken } from "../gate.ts";
-import { denied, HTTPError, notStarted } from "../refusals.ts";
+import { denied, HTTPError, notStarted, serverClosed } from "../refusals.ts";
 import { parseJSONBody, readJSONBytes } from "../request-body.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { MCPHost, type MCPServerOptions, type ServerSDK } from "./mcp-host.ts";
@@ -108,12 +108,12 @@ class MCPServer implements FetchServer {
   }
 
   async #respond(request: Request, info: FetchInfo | undefined, caller: Caller): Promise<Response | JSONRPCMessage> {
-    if (this.#host.calls.isClosed)
-      throw new HTTPError(503, unavailable("The server is closing.", { mayHaveRun: false }));
     if (!isEndpoint(request, info)) throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
     const body = request.method === "POST" ? await this.#readBody(request, info) : undefined;
     if (caller.identity === undefined && !this.isUnauthenticated) this.#requireCredentials(body);
     const sdk = await this.#host.sdk;
+    // After everything that takes time. A session that starts later would not be closed.
+    if (this.#host.calls.isClosed) throw new HTTPError(503, serverClosed());
     this.#callers.set(request, caller);
     // The general test of the SDK would be a large part of the cost of a call, so common requests are recognized first.
     const headers = info?.headers ?? request.headers;

@@ -393,6 +393,21 @@ describe("sessions", () => {
     expect((await post(server, { ...list, id: "a" }, headers)).status).toBe(200);
   });
 
+  test("are not opened by a request whose body ends after the server was closed", async () => {
+    const server = serve(registry);
+    await openSession(server);
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const init = { method: "POST", headers, body: body.readable, duplex: "half" } as RequestInit;
+    const response = server.fetch(new Request("http://localhost/mcp", init));
+    const closed = server.close();
+    const writer = body.writable.getWriter();
+    await writer.write(new TextEncoder().encode(JSON.stringify(initialize)));
+    await writer.close();
+    expect((await response).status).toBe(503);
+    await closed;
+  });
+
   test("respond to running calls when the server is closed", async () => {
     const { server, started, call } = waiting();
     const headers = { "mcp-session-id": await openSession(server) };
