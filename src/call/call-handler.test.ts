@@ -138,18 +138,6 @@ test("a call that was aborted while its caller was authenticated never starts", 
   expect([start.mock.calls.length, replies]).toEqual([0, []]);
 });
 
-test("a call from outside may cause 10,000 others, and no more", async () => {
-  const child = operation("child", () => 1);
-  const parent = operation("secret", async ({ times }, { env }) => {
-    for (let n = 0; n < times; n++) await env["test"]!["child"]!({});
-    return "done";
-  });
-  const { ask } = setUp([child, parent], { limits: { callsPerRoot: 50 } });
-
-  expect(await ask({ input: { times: 50 } }).ended).toMatchObject({ output: { data: "done" } });
-  expect(await ask({ input: { times: 51 } }).ended).toMatchObject({ code: "LIMIT_EXCEEDED" });
-});
-
 test("more calls than the limit are refused before they run", async () => {
   const { ask } = setUp([operation("secret", () => new Promise(() => {}))], { limits: { pendingCalls: 2 } });
   ask({});

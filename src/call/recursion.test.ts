@@ -70,25 +70,6 @@ describe.each([
     // Each stands two below the one before: the call of the imported operation, and the one at the peer.
     expect([ping.counter.runs, pong.counter.runs]).toEqual([17, 16]);
   });
-
-  test.each([
-    ["all at once", true],
-    ["one after the other", false],
-  ])("more and more often, %s, are stopped by a budget that they share", async (_order, isParallel) => {
-    const [ping, pong] = [bouncing("ping", "pong", 3, isParallel), bouncing("pong", "ping", 3, isParallel)];
-    const [one, other] = await createPair();
-    const limits = { callsPerRoot: 200 };
-    const hub = await join(one, [ping.definition], limits);
-    await join(other, [pong.definition], limits);
-    await until(() => hub.has("test.pong"));
-
-    const outcome = await hub.execute("test.ping", {}).catch((error) => error);
-
-    if (isParallel) expect(outcome).toMatchObject({ code: "LIMIT_EXCEEDED", details: { limit: "callsPerRoot" } });
-    // The root is a call of this process, which has no budget; each of the three that leave it has one on each side.
-    expect(ping.counter.runs + pong.counter.runs).toBeLessThanOrEqual(1 + 3 * (200 + 200));
-    expect(ping.counter.runs + pong.counter.runs).toBeGreaterThan(100);
-  });
 });
 
 describe("what a request claims of the calls above it", () => {
@@ -132,7 +113,7 @@ describe("what a request claims of the calls above it", () => {
     const replies: unknown[] = [];
 
     await new Promise<void>((resolve) => {
-      const frame = { ...requested("test.seen", {}, "r"), parentRequestId: "p", rootRequestId: "root", depth: 3 };
+      const frame = { ...requested("test.seen", {}, "r"), parentRequestId: "p", depth: 3 };
       createInProcessTransport(bus).request("test.seen", frame, (reply) => {
         replies.push(reply.type === "call.responded" ? reply.output.data : reply.type);
         if (reply.type === "call.responded") resolve();
@@ -140,23 +121,6 @@ describe("what a request claims of the calls above it", () => {
     });
 
     expect(replies).toEqual(["call.progressed", ["r", "p", false]]);
-  });
-
-  test("requests of one root share a budget as long as one of them runs, and no longer", async () => {
-    const ask = await serve([inner, outer], { callsPerRoot: 3 });
-    const frame = { rootRequestId: "root", depth: 1 };
-
-    const together = await Promise.all([ask(frame), ask(frame), ask({ rootRequestId: "other", depth: 1 }), ask({})]);
-    const later = await ask(frame);
-
-    // Each costs two: itself and the one inside.
-    expect(together.map(({ type }) => type)).toEqual([
-      "call.responded",
-      "call.error",
-      "call.responded",
-      "call.responded",
-    ]);
-    expect(later).toMatchObject({ output: { data: "in" } });
   });
 
   test("subscriptions count like calls", async () => {

@@ -259,7 +259,7 @@ const limited: Array<[name: string, limit: keyof Limits, use: (limits: Limits) =
   ["createRegistry", "callDepth", (limits) => createRegistry({ operations: [], limits })],
   ["OperationRegistry", "callDepth", (limits) => new OperationRegistry({ limits })],
   ["PendingRequestMap", "pendingCalls", (limits) => new PendingRequestMap(undefined, { limits })],
-  ["buildCallHandler", "callsPerRoot", (limits) => handler(() => ({ limits }))(0)],
+  ["buildCallHandler", "pendingCalls", (limits) => handler(() => ({ limits }))(0)],
   ["peerSource", "operations", (limits) => peerSource(new PendingRequestMap(), { limits })],
   ["createWebSocketTransport", "maxMessage", (limits) => webSocket(() => ({ limits }))(0)],
   [

@@ -316,10 +316,6 @@ describe("hostile frames", () => {
     [`{"type":"call.requested",${base},"operationId":"a.b","credit":-1}`, "credit of call.requested is invalid"],
     [`{"type":"call.requested",${base},"operationId":"a.b","depth":-1}`, "depth of call.requested is invalid"],
     [`{"type":"call.requested",${base},"operationId":"a.b","depth":1e300}`, "depth of call.requested is invalid"],
-    [
-      `{"type":"call.requested",${base},"operationId":"a.b","rootRequestId":1}`,
-      "rootRequestId of call.requested is invalid",
-    ],
     [`{"type":"call.requested",${base},"operationId":"a.b","metadata":[]}`, "metadata of call.requested is invalid"],
     [`{"type":"call.requested",${base},"operationId":"a.b","token":{}}`, "token of call.requested is invalid"],
     [`{"type":"call.responded",${base},"output":{"data":1}}`, "output of call.responded is invalid"],
