@@ -70,7 +70,7 @@ describe("hostile callers", () => {
   });
 
   describe.each(modes)("%s", (_, prepare) => {
-    test.each(["identity", "deadline", "metadata", "signal", "requestId"])(
+    test.each(["identity", "deadline", "metadata", "signal"])(
       "a getter for options.%s that throws results in one CallError, and the handler does not start",
       async (key) => {
         const handler = vi.fn(async (_: unknown, context: OperationContext) => context.requestId);
@@ -82,7 +82,7 @@ describe("hostile callers", () => {
 
         expect(error).toBeInstanceOf(CallError);
         expect(error).toMatchObject({ code: "EXECUTION_ERROR", message: "boom" });
-        if (key !== "requestId") expect(handler).not.toHaveBeenCalled();
+        expect(handler).not.toHaveBeenCalled();
       },
     );
 
@@ -137,24 +137,6 @@ describe("hostile callers", () => {
     },
   );
 
-  test("a client and an env do not throw synchronously either", async () => {
-    const registry = registryOf(operation({ handler: vi.fn() }));
-    const options = {
-      get signal(): AbortSignal {
-        return boom();
-      },
-    };
-
-    const byClient = await failureOf(() => registry.client()["test"]!["echo"]!({}, options) as never);
-    const byEnv = await failureOf(() => buildEnv({ registry, context: options })["test"]!["echo"]!({}) as never);
-
-    for (const error of [byClient, byEnv]) {
-      expect(error).toBeInstanceOf(CallError);
-      expect(error).toMatchObject({ code: "EXECUTION_ERROR", message: "boom", mayHaveRun: false });
-    }
-    expect(await registry.client()["test"]!["echo"]!({}, null as never)).toBeUndefined();
-  });
-
   test.each([Number.NaN, "soon", 5n, null, {}, new Date()])("an invalid deadline is refused: %s", async (deadline) => {
     const handler = vi.fn();
     const registry = registryOf(operation({ handler }));
@@ -205,30 +187,12 @@ describe("hostile callers", () => {
 describe("hostile handlers", () => {
   class Strange extends Promise<unknown> {}
 
-  function promiseWithThen(then: unknown): Promise<unknown> {
-    return Object.defineProperty(Promise.resolve("own"), "then", { value: then });
-  }
-
   describe.each(modes)("%s", (_, prepare) => {
     async function run(handler: IOperationDefinition["handler"], overrides: Partial<IOperationDefinition> = {}) {
       const registry = registryOf(operation({ handler, ...overrides }));
       const options = prepare(registry);
       return failureOf(() => registry.execute("test.echo", {}, options));
     }
-
-    test("a promise with an own then settles once", async () => {
-      const twice = promiseWithThen((resolve: (value: unknown) => void) => {
-        resolve(1);
-        resolve(2);
-      });
-
-      expect(await run(() => twice as never)).toMatchObject({ answered: { data: 1 } });
-      expect(await run(() => promiseWithThen(boom) as never)).toMatchObject({
-        code: "EXECUTION_ERROR",
-        message: "boom",
-        mayHaveRun: true,
-      });
-    });
 
     test("a promise of a subclass results in a native promise", async () => {
       expect(await run(() => Strange.resolve("strange") as never)).toMatchObject({ answered: { data: "strange" } });

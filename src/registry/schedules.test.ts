@@ -328,7 +328,6 @@ describe("trust ends with the handler", () => {
 
   test.each([
     ["a plain function", (use: () => void) => use()],
-    ["an async function that waits for nothing", async (use: () => void) => use()],
     [
       "an async function that waits",
       async (use: () => void) => {
