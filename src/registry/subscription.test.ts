@@ -1,6 +1,5 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
-import { takeBuffered } from "../internal/buffered.ts";
 import { CallError, type OperationContext, type ResponseEnvelope } from "../operation/index.ts";
 import { OperationRegistry, subscribe } from "./functions.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
@@ -297,90 +296,6 @@ describe("signal and deadline", () => {
     );
 
     await expect(iterable.next()).rejects.toMatchObject({ code: "TIMEOUT" });
-  });
-});
-
-describe("a source with buffered values", () => {
-  /** Yields its first value on request, and has buffered the others then. */
-  function buffered(...values: unknown[]) {
-    const source = {
-      asked: 0,
-      returned: 0,
-      [Symbol.asyncIterator]: () => source,
-      [takeBuffered]: () => (source.asked === 0 ? undefined : (values.shift() as object | undefined)),
-      async next() {
-        source.asked += 1;
-        return values.length > 0 ? { done: false, value: values.shift() } : { done: true, value: undefined };
-      },
-      async return() {
-        source.returned += 1;
-        return { done: true, value: undefined };
-      },
-    };
-    return source;
-  }
-
-  test("yields them in order, and next is called only when the buffer is empty", async () => {
-    const source = buffered({ n: 1 }, { n: 2 }, { n: 3 });
-
-    expect(await collect(subscribeTo(() => source))).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
-    expect(source.asked).toBe(2);
-  });
-
-  test("yields them in order to concurrent calls of next", async () => {
-    const iterable = subscribeTo(() => buffered({ n: 1 }, { n: 2 }, { n: 3 }));
-
-    const results = await Promise.all([iterable.next(), iterable.next(), iterable.next(), iterable.next()]);
-
-    expect(results.map(({ value }) => value?.data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, undefined]);
-  });
-
-  test("has its values normalised and emitted to listeners", async () => {
-    const registry = new OperationRegistry();
-    const told: unknown[] = [];
-    registry.on("call", (event) => told.push(event.kind));
-    const outputSchema = Type.Object({ n: Type.Number() });
-    registry.register(subscription(() => buffered({ n: 1 }, { n: 2, extra: true }), { outputSchema }));
-
-    expect(await collect(subscribe(registry, "test.ticks", {}))).toEqual([{ n: 1 }, { n: 2 }]);
-    expect(told).toEqual(["started", "yielded", "yielded", "succeeded"]);
-  });
-
-  test("is ended at the first value that is refused, and at one that throws", async () => {
-    const wrong = buffered({ n: 1 }, { n: "two" }, { n: 3 });
-    const outputSchema = Type.Object({ n: Type.Number() });
-    const strict = subscribeTo(() => wrong, { outputSchema, outputPolicy: "strict" });
-    const broken = buffered({ n: 1 });
-    const thrown = subscribeTo(() => broken);
-
-    await strict.next();
-    await thrown.next();
-    broken[takeBuffered] = () => {
-      throw new Error("lost");
-    };
-
-    await expect(strict.next()).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
-    await expect(thrown.next()).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "lost" });
-    expect([await strict.next(), wrong.returned, await thrown.next(), broken.returned]).toEqual([
-      { done: true, value: undefined },
-      1,
-      { done: true, value: undefined },
-      1,
-    ]);
-  });
-
-  test("yields no more values after an abort or after return", async () => {
-    const controller = new AbortController();
-    const abortedOne = subscribeTo(() => buffered({ n: 1 }, { n: 2 }), {}, { signal: controller.signal });
-    const left = subscribeTo(() => buffered({ n: 1 }, { n: 2 }));
-    await abortedOne.next();
-    await left.next();
-
-    controller.abort();
-    await left.return?.();
-
-    await expect(abortedOne.next()).rejects.toMatchObject({ code: "ABORTED" });
-    expect(await left.next()).toEqual({ done: true, value: undefined });
   });
 });
 
