@@ -14,7 +14,6 @@ export type CallEventMap = {
 /** Descriptions in the schemas, by the name of the field. */
 const descriptions: Readonly<Record<string, string>> = {
   attempt: "Number of times that the request was sent again",
-  rootRequestId: "Id of the first request in the chain of calls",
   depth: "Number of calls above this one",
   timeout: "Remaining time in ms when the request was sent",
   credit: "For subscriptions: number of values that may be sent before call.credited",

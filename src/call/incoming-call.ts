@@ -1,10 +1,8 @@
-import { logger } from "../internal/log.ts";
-import type { CallError, Identity, ResponseEnvelope } from "../operation/index.ts";
-import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
+import { startTimer, type Timer } from "../internal/timers.ts";
+import { aborted, type CallError, type Identity, type ResponseEnvelope, timedOut } from "../operation/index.ts";
+import { Call, type IncomingExecution } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
-
-const log = logger("call");
 
 /** A response that is passed by reference. Its id is the id of its request, which may be generated when it is read. */
 class SharedResponse implements CallResponded {
@@ -24,73 +22,45 @@ class SharedResponse implements CallResponded {
 }
 
 /** A query or mutation that runs for a remote caller. It replies exactly once, unless the caller has disconnected. */
-export class IncomingCall extends IncomingRequest implements IncomingExecution {
-  declare identity: Identity | undefined;
-  declare deadline: number | undefined;
-  declare guard: Guard | undefined;
-  declare hasStarted: boolean;
-  declare observer: IncomingExecution["observer"];
-  /** Whether the caller is waiting for a reply. */
-  declare private hasCaller: boolean;
+export class IncomingCall extends IncomingRequest {
+  declare private call: IncomingExecution | undefined;
+  /** Ends the call at its deadline while its caller is being identified. */
+  declare private waiting: Timer | undefined;
 
   constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
-    this.identity = undefined;
-    this.deadline = undefined;
-    this.guard = undefined;
-    this.hasStarted = false;
-    this.observer = undefined;
-    this.hasCaller = true;
+    this.call = undefined;
+    this.waiting = undefined;
   }
 
   /** Starts the call, which ends with `TIMEOUT` at its deadline. Does not throw. */
   begin(caller: Identity | undefined, deadline: number | undefined): void {
-    this.deadline = deadline;
-    if (deadline !== undefined && deadline <= Date.now()) this.openGuard();
-    if (!this.isOpen) return;
     const identity = caller ?? this.identify();
-    if (!(identity instanceof Promise)) this.#run(identity);
-    else {
-      identity.then(
-        (known) => this.#run(known),
-        (error) => this.onError(error),
-      );
+    if (!(identity instanceof Promise)) return this.#run(identity, deadline);
+    if (deadline !== undefined) {
+      const expire = () => this.onError(timedOut(this.operationId, false));
+      this.waiting = startTimer(expire, Math.max(deadline - Date.now(), 0));
     }
-    if (this.isOpen && (deadline !== undefined || this.host.isRemote)) this.host.watchSoon(this);
-  }
-
-  /** Watches the deadline of a call that is still running after the turn in which it began. */
-  watch(): void {
-    if (this.isOpen && this.deadline !== undefined) this.openGuard();
-  }
-
-  openGuard(): Guard {
-    if (this.guard === undefined) {
-      this.guard = new Guard(this.frame.operationId, this.hasStarted);
-      this.guard.onEnd((error) => this.#onEnd(error));
-      this.guard.arm(undefined, this.deadline, undefined);
-      // A handler may continue after its call has ended. Its nested calls keep the deadline.
-      if (!this.isOpen) this.guard.release();
-    }
-    return this.guard;
+    identity.then(
+      (known) => this.#run(known, deadline),
+      (error) => this.onError(error),
+    );
   }
 
   override receive(frame: FollowUp): void {
-    if (frame.type !== "call.aborted" || !this.isOpen) return;
-    const guard = this.openGuard();
-    this.hasCaller = false;
-    guard.end({ kind: "aborted", reason: frame.reason });
+    if (frame.type !== "call.aborted" || !this.leave()) return;
+    this.call?.abort(frame.reason);
   }
 
   /** Ends the call, because its caller has disconnected. The caller receives `ABORTED`, and the handler's signal fires. */
   abort(reason: unknown): void {
-    if (this.isOpen) this.openGuard().end({ kind: "aborted", reason });
+    if (this.call === undefined) this.onError(aborted(this.operationId, reason, false));
+    else this.call.abort(reason);
   }
 
   onResult(envelope: ResponseEnvelope): void {
-    if (!this.leave()) return this.logLateResult();
-    const { reply, frame, host, guard } = this;
-    guard?.release();
+    const { reply, frame, host } = this;
+    if (!this.leave()) return;
     try {
       const output = host.outcome === undefined ? envelope : host.outcome.toEnvelope(envelope);
       const sent = reply(
@@ -105,28 +75,22 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   }
 
   onError(error: unknown): void {
-    if (!this.leave()) return this.logLateResult();
-    this.guard?.release();
-    this.sendFailure(error);
+    if (this.leave()) this.sendFailure(error);
   }
 
   override endWith(error: CallError): void {
-    if (this.isOpen) this.openGuard().end({ kind: "aborted", reason: error }, error);
+    if (this.call === undefined) this.onError(error);
+    else this.call.end(error);
   }
 
-  #run(identity: Identity | undefined): void {
+  #run(identity: Identity | undefined, deadline: number | undefined): void {
+    this.waiting?.stop();
     if (!this.isOpen) return;
-    this.identity = identity;
-    executeIncoming(this.host.core, this.frame.operationId, this.frame.input, this);
-  }
-
-  #onEnd(error: CallError): void {
-    this.observer?.onEarlyEnd(error);
-    if (this.leave() && this.hasCaller) this.sendFailure(error);
-  }
-
-  protected logLateResult(): void {
-    const { operationId } = this;
-    log.debug("{operationId} settled after its call had ended. The result was dropped.", { operationId });
+    const { metadata, host, operationId } = this;
+    this.call = Call.incoming(host.core, operationId, { identity, deadline, metadata }, this);
+    this.call.run(this.frame.input).then(
+      (envelope) => this.onResult(envelope),
+      (error) => this.onError(error),
+    );
   }
 }

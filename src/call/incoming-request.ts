@@ -18,15 +18,8 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../operation/index.ts";
-import {
-  type CallBudget,
-  type CallOrigin,
-  coreOf,
-  type OperationRegistry,
-  type RegistryCore,
-} from "../registry/index.ts";
+import { type CallOrigin, coreOf, type OperationRegistry, type RegistryCore } from "../registry/index.ts";
 import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
-import { CallBudgets, isShared } from "./call-budgets.ts";
 import type { RunningRequests } from "./drain.ts";
 
 const log = logger("call");
@@ -62,8 +55,8 @@ export interface RequestLimits {
   defaultTimeout?: number | undefined;
   /** Maximum time limit that a caller can request, in ms; `Infinity` for no limit. @default one hour */
   maxTimeout?: number | undefined;
-  /** Maximum number of running calls, and of further calls that one of them may cause. */
-  limits?: Pick<Limits, "pendingCalls" | "callsPerRoot"> | undefined;
+  /** `pendingCalls` is the maximum number of running calls. */
+  limits?: Pick<Limits, "pendingCalls"> | undefined;
 }
 
 /** Decides what the callers of a server receive. */
@@ -85,7 +78,7 @@ export interface RequestRunnerOptions extends RequestLimits, IdentityRules {
   outcome?: OutcomeFilter | undefined;
 }
 
-/** Runs the requests that one server receives: with deadlines, budgets, a maximum number, and an orderly end. */
+/** Runs the requests that one server receives: with deadlines, a maximum number, and an orderly end. */
 export class RequestRunner implements RunningRequests {
   readonly core: RegistryCore;
   readonly authenticate: Authenticate | undefined;
@@ -93,7 +86,6 @@ export class RequestRunner implements RunningRequests {
   readonly outcome: OutcomeFilter | undefined;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
-  readonly budgets: CallBudgets;
   /** The requests that are running. */
   readonly open = new LinkedSet<IncomingRequest>();
   /** Number of running requests. */
@@ -113,14 +105,12 @@ export class RequestRunner implements RunningRequests {
     this.#defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
     const maximumDefault = isInProcess ? Number.POSITIVE_INFINITY : 3_600_000;
     this.#maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, maximumDefault, never);
-    const { pendingCalls, callsPerRoot } = resolveLimits(limits);
-    this.maxRunning = pendingCalls;
+    this.maxRunning = resolveLimits(limits).pendingCalls;
     this.core = coreOf(registry);
     this.authenticate = options.authenticate;
     this.trustedBus = options.trustedBus;
     this.outcome = options.outcome;
     this.isRemote = isRemote;
-    this.budgets = new CallBudgets(callsPerRoot);
   }
 
   /** Returns the error for a further request while {@link maxRunning} requests are running. */
@@ -171,7 +161,6 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   declare readonly depth: number;
   declare readonly parentRequestId: string | undefined;
   declare readonly metadata: Record<string, unknown> | undefined;
-  declare budget: CallBudget | undefined;
   declare protected readonly host: RequestRunner;
   declare protected readonly frame: CallRequested;
   declare protected readonly reply: Reply;
@@ -184,8 +173,6 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
     this.parentRequestId = typeof parentRequestId === "string" ? parentRequestId : undefined;
     this.metadata = typeof metadata === "object" && metadata !== null ? metadata : undefined;
     this.depth = depth === undefined ? 0 : toDepth(depth);
-    // Requests with a root also have a depth. Skip the lookup for all others.
-    this.budget = depth === undefined ? undefined : joinBudget(host, frame);
     this.host = host;
     this.frame = frame;
     this.reply = reply;
@@ -216,19 +203,6 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
     return this.host.isRemote || this.frame.isRemote === true;
   }
 
-  openBudget(): CallBudget {
-    this.budget ??= this.host.budgets.create();
-    return this.budget;
-  }
-
-  shareBudget(): string {
-    const { budget, frame, host } = this;
-    const root = typeof frame.rootRequestId === "string" ? frame.rootRequestId : frame.requestId;
-    // Do not share a budget after the call has ended, because it would never be removed.
-    if (this.isOpen && (budget === undefined || !isShared(budget))) this.budget = host.budgets.share(root, budget);
-    return root;
-  }
-
   /** Sends progress to the caller. Progress that cannot be sent is dropped. */
   reportProgress(progress: Progress): void {
     if (!this.isOpen) return;
@@ -251,10 +225,9 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   /** Ends the request. Afterwards only its last reply is sent. Returns false if it had already ended. */
   protected leave(): boolean {
     if (!this.isOpen) return false;
-    const { host, budget } = this;
+    const { host } = this;
     this.isOpen = false;
     host.open.delete(this);
-    if (budget !== undefined) host.budgets.leave(budget);
     host.running -= 1;
     if (host.running === 0 && host.waiting.length > 0) for (const resolve of host.waiting.splice(0)) resolve();
     return true;
@@ -290,10 +263,6 @@ async function authenticateCaller(
   }
   if (expiryOf(identity) <= Date.now()) throw credentialExpired(frame.operationId, false);
   return identity;
-}
-
-function joinBudget(host: RequestRunner, { rootRequestId }: CallRequested): CallBudget | undefined {
-  return typeof rootRequestId === "string" ? host.budgets.join(rootRequestId) : undefined;
 }
 
 /** Reads the depth of a frame. It can only make limits stricter. */

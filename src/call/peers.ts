@@ -20,7 +20,7 @@ import {
   resolveLimits,
   toPublicSpec,
 } from "../operation/index.ts";
-import { describeForwarded, markAsForwarding } from "../registry/index.ts";
+import { Call, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
 import type { ForwardedOptions } from "./outgoing/index.ts";
 import { PendingRequestMap, type PendingRequestMapOptions, toTransport } from "./pending-request-map.ts";
@@ -266,7 +266,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
 
   #toOptions(context: OperationContext): ForwardedOptions {
     const { token } = this.#options;
-    const options = describeForwarded(context);
+    const options: ForwardedOptions = Call.forward(context);
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
     return options;
   }

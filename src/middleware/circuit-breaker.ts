@@ -3,7 +3,7 @@ import { BoundedMap } from "../internal/bounded.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, isCallError, mapError, resolveCount, resolveDuration } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
-import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
+import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
 
 /** Options of a circuit breaker. */
 export interface CircuitBreakerOptions {
@@ -115,7 +115,7 @@ async function observe(
       finish();
       return result;
     }
-    return new SubscriptionIterator(result, { onFirstValue: () => breaker.succeeded(), onEnd: finish, onLeave: stop });
+    return watchValues(result, { onFirstValue: () => breaker.succeeded(), onEnd: finish, onLeave: stop });
   } catch (error) {
     finish(error);
     throw error;

@@ -3,7 +3,7 @@ import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, OperationType, resolveCount } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
-import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
+import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
 
 /** Options of the concurrency middleware. */
 export interface ConcurrencyOptions {
@@ -106,9 +106,7 @@ async function runInSlot(
   try {
     const result = await next();
     isSubscribed = spec.type === OperationType.SUBSCRIPTION && isAsyncIterable(result);
-    return isSubscribed
-      ? new SubscriptionIterator(result as AsyncIterable<unknown>, { onEnd: release, onLeave: release })
-      : result;
+    return isSubscribed ? watchValues(result as AsyncIterable<unknown>, { onEnd: release, onLeave: release }) : result;
   } finally {
     if (!isSubscribed) release();
   }

@@ -10,7 +10,7 @@ import {
   resolveDuration,
 } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
-import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
+import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
 
 /** Options of the retry middleware. */
 export interface RetryOptions {
@@ -128,7 +128,7 @@ async function retryOpening(policy: RetryPolicy, call: MiddlewareCall, next: () 
   };
   const values = await open();
   if (!isAsyncIterable(values)) return values;
-  return new SubscriptionIterator(values, {
+  return watchValues(values, {
     onFirstValue: () => policy.succeeded(),
     async reopen(error) {
       // A handler that has yielded has run, even if its error has `mayHaveRun: false`.

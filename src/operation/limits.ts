@@ -11,8 +11,6 @@ import { mapError } from "./map-error.ts";
 export interface Limits {
   /** Maximum depth of nested calls. @default 64 */
   callDepth?: number;
-  /** Maximum number of calls that one incoming call may cause, at any depth. @default 10,000 */
-  callsPerRoot?: number;
   /** Maximum number of pending calls, outgoing and incoming together. @default 20,000 */
   pendingCalls?: number;
   /** Maximum number of pending calls of one connection, in each direction. @default 10,000 */
@@ -55,7 +53,6 @@ export interface Limits {
 /** The default of every limit. */
 export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   callDepth: 64,
-  callsPerRoot: 10_000,
   pendingCalls: 20_000,
   callsPerConnection: 10_000,
   subscriptionsPerConnection: 1_024,

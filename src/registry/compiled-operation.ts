@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import { extendPointer } from "../internal/json-pointer.ts";
 import {
   CallError,
   isToolHandler,
@@ -17,11 +18,10 @@ import {
   type InstanceReader,
   looksClassless,
   type QuickCheck,
-  type StandardValidate,
 } from "../schema/index.ts";
 import { markPipelineError, toFailure } from "./failures.ts";
 import { forwardingOf, type OperationEntry } from "./operation-entry.ts";
-import { anything, createEnveloper, outputStep } from "./output.ts";
+import { createOutputStep, createWrapper, uncheckedOutput } from "./output.ts";
 import type { Middleware } from "./types.ts";
 
 /** The compiled schemas and handler of one operation. Created on the first call and kept as long as the operation. */
@@ -34,42 +34,43 @@ export class CompiledOperation {
   readonly isForwarding: boolean;
   /** Middleware around the handler, outermost first. Selected when the operation is compiled and when middleware changes. */
   middleware: readonly Middleware[] = [];
-  /** Absent for a forwarding handler until its input is validated here. */
-  private input: InputStep | undefined;
-  /** For a Standard Schema: converts the validated input to the input of the handler. */
-  readonly standardValidate: StandardValidate | undefined;
   /** Wraps, checks and normalises the result of the handler. Throws `OUTPUT_INVALID` under `strict`. */
-  readonly wrapResult: (value: unknown) => ResponseEnvelope;
-  /** Wraps, checks and normalises the result of middleware, which may be any value. */
-  readonly wrapMiddlewareResult: (value: unknown) => ResponseEnvelope;
-  /** Converts an error of the handler to the `CallError` that its caller receives, and throws it. */
-  readonly throwFailure: (error: unknown) => never;
+  readonly wrap: (value: unknown) => ResponseEnvelope;
+  /** Does the same for the result of middleware, which may be any value. */
+  readonly wrapAny: (value: unknown) => ResponseEnvelope;
+  /** Absent for a forwarding handler until its input is validated here. */
+  #input: InputStep | undefined;
 
   constructor(entry: OperationEntry, handler: OperationHandler | SubscriptionHandler, policy: OutputPolicy) {
+    const forwarding = forwardingOf(handler);
     this.entry = entry;
     this.handler = handler;
     this.demandsResource = entry.demandsResource;
-    const forwarding = forwardingOf(handler);
-    const isForwarding = forwarding !== undefined;
-    this.isForwarding = isForwarding;
-    this.input = isForwarding ? undefined : inputStep(entry, entry.fillsDefaults);
-    this.standardValidate = entry.validate;
-    this.wrapMiddlewareResult = createEnveloper(
-      entry,
-      isToolHandler(handler),
-      isForwarding ? anything : use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
-    );
-    this.wrapResult = forwarding?.returnsEnvelopes ? asEnvelope : this.wrapMiddlewareResult;
-    this.throwFailure = (error) => {
-      const failure = toFailure(entry, error);
-      throw isForwarding ? markPipelineError(entry.id, failure) : failure;
-    };
+    this.isForwarding = forwarding !== undefined;
+    this.#input = this.isForwarding ? undefined : createInputStep(entry, entry.fillsDefaults);
+    const step = this.isForwarding
+      ? uncheckedOutput
+      : readSchema(entry, "outputSchema", () => createOutputStep(entry, policy));
+    this.wrapAny = createWrapper(entry, step, isToolHandler(handler));
+    this.wrap = forwarding?.returnsEnvelopes ? (value) => value as ResponseEnvelope : this.wrapAny;
   }
 
-  /** Validates input by the schema, without `standardValidate`. Returns the input with defaults; throws a `CallError`. */
-  validateSync(value: unknown): unknown {
+  /** Whether a step before or after the handler may have to wait. */
+  get hasAsyncStep(): boolean {
+    return this.middleware.length > 0 || this.entry.validate !== undefined;
+  }
+
+  /** Converts an error of the handler to the `CallError` that its caller receives. */
+  toFailure(error: unknown): CallError {
+    const failure = toFailure(this.entry, error);
+    return this.isForwarding ? markPipelineError(this.entry.id, failure) : failure;
+  }
+
+  /** Validates input by the schema. Returns the input with defaults; throws a `CallError`. */
+  validate(value: unknown): unknown {
     // For a forwarded call, the filled copy is only read here; the other registry fills defaults itself.
-    const { isValid, isUnchanged, fill } = this.input ?? this.openInput();
+    this.#input ??= createInputStep(this.entry, true);
+    const { isValid, isUnchanged, fill } = this.#input;
     const input = fill === undefined ? value : fill(value);
     try {
       const isAccepted = looksClassless(input) && isValid(input) && (isUnchanged === undefined || isUnchanged(input));
@@ -77,16 +78,25 @@ export class CompiledOperation {
     } catch {
       // The value is nested too deeply, or a getter throws. The slow path reports which.
     }
-    return this.validateSlowly(value);
+    return this.#validateSlowly(this.#input, value);
   }
 
-  private openInput(): InputStep {
-    this.input ??= inputStep(this.entry, true);
-    return this.input;
+  /** Validates input by the schema, and by the Standard Schema it came from, which may convert it. Rejects if it is invalid. */
+  async validateFully(value: unknown): Promise<unknown> {
+    const { id, validate } = this.entry;
+    const input = this.validate(value);
+    if (validate === undefined) return input;
+    const result = await validate(input);
+    if (result.issues === undefined) return result.value;
+    const errors = result.issues.slice(0, 20).map(({ path = [], message }) => {
+      const keys = path.map((part) => String(typeof part === "object" ? part.key : part));
+      return { path: extendPointer("", ...keys), message };
+    });
+    throw markPipelineError(id, validationError(`input of "${id}"`, errors, result.issues.length));
   }
 
-  private validateSlowly(given: unknown): unknown {
-    const { compiled, fill, reader } = this.openInput();
+  #validateSlowly({ compiled, fill, reader }: InputStep, given: unknown): unknown {
+    const { id } = this.entry;
     const value = reader.readInput(given);
     const input = fill === undefined ? value : fill(value);
     if (value === undefined && compiled.check(input)) return input;
@@ -94,27 +104,7 @@ export class CompiledOperation {
     const checked = value === undefined ? (fill?.({}) ?? {}) : input;
     const { errors, total } = compiled.errors(checked);
     if (total === 0) return checked;
-    throw markPipelineError(this.entry.id, validationError(inputLabel(this.entry), errors, total));
-  }
-
-  /** Validates input by the schema and by `standardValidate`. Rejects with a `CallError` or the error of `standardValidate`. */
-  async validate(value: unknown): Promise<unknown> {
-    const input = this.validateSync(value);
-    if (this.standardValidate === undefined) return input;
-    const result = await this.standardValidate(input);
-    if (result.issues === undefined) return result.value;
-    const errors = result.issues.slice(0, 20).map((issue) => ({ path: toPointer(issue.path), message: issue.message }));
-    throw markPipelineError(this.entry.id, validationError(inputLabel(this.entry), errors, result.issues.length));
-  }
-}
-
-/** Reads a schema. Throws a `CallError` if it is malformed, which may be detected only now. */
-function use<T>({ id, spec }: OperationEntry, which: "inputSchema" | "outputSchema", make: (schema: TSchema) => T): T {
-  try {
-    return make(spec[which]);
-  } catch (cause) {
-    const message = `"${id}" cannot be called: its ${which} cannot be used. ${mapError(cause).message}`;
-    throw markPipelineError(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
+    throw markPipelineError(id, validationError(`input of "${id}"`, errors, total));
   }
 }
 
@@ -125,30 +115,25 @@ interface InputStep extends QuickCheck {
   readonly reader: InstanceReader;
 }
 
-function inputStep(entry: OperationEntry, fillsDefaults: boolean): InputStep {
-  const compiled = compileSchema(use(entry, "inputSchema", (schema) => schema));
-  const reader = use(entry, "inputSchema", createInstanceReader);
-  const { isValid, isUnchanged } = use(entry, "inputSchema", () => reader.quickCheck);
-  return {
-    compiled,
-    reader,
-    isValid,
-    isUnchanged,
-    fill: fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined,
-  };
+function createInputStep(entry: OperationEntry, fillsDefaults: boolean): InputStep {
+  return readSchema(entry, "inputSchema", (schema) => {
+    const reader = createInstanceReader(schema);
+    const { isValid, isUnchanged } = reader.quickCheck;
+    const fill = fillsDefaults ? createDefaultFiller(schema) : undefined;
+    return { compiled: compileSchema(schema), reader, isValid, isUnchanged, fill };
+  });
 }
 
-function asEnvelope(value: unknown): ResponseEnvelope {
-  return value as ResponseEnvelope;
-}
-
-function inputLabel(entry: OperationEntry): string {
-  return `input of "${entry.id}"`;
-}
-
-type IssuePath = ReadonlyArray<PropertyKey | { key: PropertyKey }> | undefined;
-
-function toPointer(path: IssuePath): string {
-  const parts = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
-  return parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+/** Reads a schema. Throws a `CallError` if it is malformed, which may be detected only now. */
+function readSchema<T>(
+  { id, spec }: OperationEntry,
+  which: "inputSchema" | "outputSchema",
+  read: (schema: TSchema) => T,
+): T {
+  try {
+    return read(spec[which]);
+  } catch (cause) {
+    const message = `"${id}" cannot be called: its ${which} cannot be used. ${mapError(cause).message}`;
+    throw markPipelineError(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
+  }
 }

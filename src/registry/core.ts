@@ -8,11 +8,9 @@ import { boolean, findProblems, record, unknown } from "../internal/shape.ts";
 import { describeValue } from "../internal/text.ts";
 import {
   type CallError,
-  type CallOperation,
-  type CallOptions,
   handlerMissing,
   type Limits,
-  type OperationEnv,
+  type OperationContext,
   type OperationSpec,
   type OutputPolicy,
   type Progress,
@@ -20,10 +18,7 @@ import {
   resolveLimits,
   specFields,
   validationError,
-  withDeadline,
 } from "../operation/index.ts";
-import type { CallState } from "./call-state.ts";
-import { createTrustedCall, createTrustedEnv } from "./client.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
@@ -187,20 +182,6 @@ export class RegistryCore {
     return this.#middleware.filter(({ selects }) => selects(entry)).map(({ middleware }) => middleware);
   }
 
-  /** Applies the timeout of a call, or the default timeout of the registry to a direct call without a limit. */
-  limit(options: CallOptions | undefined, parent: CallState | undefined): CallOptions | undefined {
-    const isLimited = parent !== undefined || options?.timeout !== undefined || options?.deadline !== undefined;
-    return withDeadline(isLimited ? options : { ...options, timeout: this.defaultTimeout });
-  }
-
-  createEnv(call: CallState): OperationEnv {
-    return createTrustedEnv(this, call, "trust");
-  }
-
-  createCall(call: CallState): CallOperation {
-    return createTrustedCall(this, call);
-  }
-
   /** Ends the subscriptions of some operations. */
   endSubscriptions(operationIds: readonly string[], error: CallError): void {
     const ids = new Set(operationIds);
@@ -212,8 +193,8 @@ export class RegistryCore {
     reportListener("progress", error);
   }
 
-  reportProgress(call: CallState, progress: Progress): void {
-    if (this.calls.hasListeners) this.calls.emit({ ...describeCall(call, "progressed"), progress });
+  reportProgress(call: OperationContext, operationId: string, progress: Progress): void {
+    if (this.calls.hasListeners) this.calls.emit({ ...describeCall(call, operationId, "progressed"), progress });
   }
 }
 

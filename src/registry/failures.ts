@@ -4,60 +4,50 @@ import { CallError, isCallError, mapError, nestedFailure, type ResponseEnvelope,
 import type { OperationEntry } from "./operation-entry.ts";
 import { reportUndeclaredDetails } from "./reports.ts";
 
-/** Errors that the pipeline created, with the id of the operation. */
-const pipelineErrors = new WeakMap<CallError, string>();
+/** Where an error was first seen. */
+interface Origin {
+  readonly operationId: string;
+  /** Whether a step of a call created it, and not a handler. */
+  readonly isOfPipeline: boolean;
+}
 
-/** Errors of handlers with `mayHaveRun: false`, with the id of the operation. */
-const claimsNotRun = new WeakMap<CallError, string>();
+const origins = new WeakMap<CallError, Origin>();
 
-/** Marks an error as created by the pipeline and not by a handler. Returns the error. */
+// It is not a property, because callers in other processes receive an equal error.
+setInspection(CallError.prototype, (failure, options, format) => {
+  const origin = origins.get(failure);
+  const text = format(failure, { ...options, customInspect: false });
+  return origin === undefined || origin.isOfPipeline ? text : `${text} in operation ${quote(origin.operationId)}`;
+});
+
+/** Marks an error as created by a step of a call and not by a handler. Returns the error. */
 export function markPipelineError(operationId: string, error: CallError): CallError {
-  pipelineErrors.set(error, operationId);
+  origins.set(error, { operationId, isOfPipeline: true });
   return error;
 }
 
-/** Returns the error for input or options whose getters threw. Errors of the pipeline are returned unchanged. */
+/** Makes `console.log` and `util.inspect` of Node print the operation that failed; of nested calls, the innermost one. */
+export function showOperation(error: CallError, operationId: string): CallError {
+  if (!origins.has(error)) origins.set(error, { operationId, isOfPipeline: false });
+  return error;
+}
+
+/** Returns the error for input or options whose getters threw. A `CallError` is returned unchanged. */
 export function notStarted(operationId: string, cause: unknown): CallError {
   if (isCallError(cause)) return cause;
   const { code, message } = mapError(cause);
   return markPipelineError(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }
 
-/** Errors of handlers, with the id of the operation; of nested calls, the innermost one. */
-const failedIn = new WeakMap<CallError, string>();
-let isInspected = false;
-
-/**
- * Makes `console.log` and `util.inspect` of Node print the operation that failed. It is not a property, because callers in
- * other processes receive an equal error.
- */
-export function showOperation(error: CallError, operationId: string): CallError {
-  if (!failedIn.has(error)) failedIn.set(error, operationId);
-  if (isInspected) return error;
-  isInspected = true;
-  setInspection(CallError.prototype, (failure, options, format) => {
-    const id = failedIn.get(failure);
-    const text = format(failure, { ...options, customInspect: false });
-    return id === undefined ? text : `${text} in operation ${quote(id)}`;
-  });
-  return error;
-}
-
 /** Converts an error of a handler to the `CallError` that its caller receives. */
 export function toFailure(entry: OperationEntry, error: unknown): CallError {
-  return showOperation(toCallError(entry, error), entry.id);
-}
-
-function toCallError(entry: OperationEntry, error: unknown): CallError {
-  if (!isCallError(error)) return mapError(error);
-  const nestedId = pipelineErrors.get(error);
-  if (nestedId !== undefined) return withMayHaveRun(nestedFailure(nestedId, error));
+  if (!isCallError(error)) return showOperation(mapError(error), entry.id);
+  const origin = origins.get(error);
+  if (origin?.isOfPipeline) return showOperation(withMayHaveRun(nestedFailure(origin.operationId, error)), entry.id);
   reportUndeclaredDetails(entry, error);
-  if (error.mayHaveRun !== false) return error;
-  const claimedBy = claimsNotRun.get(error);
-  if (claimedBy !== undefined && claimedBy !== entry.id) return withMayHaveRun(error);
-  claimsNotRun.set(error, entry.id);
-  return error;
+  // Only the handler of an operation can say that it has not run, not one that called it.
+  const isOwn = origin === undefined || origin.operationId === entry.id;
+  return showOperation(isOwn ? error : withMayHaveRun(error), entry.id);
 }
 
 /** Returns the error with `mayHaveRun: true`: the nested call may not have run, but the handler that made it has. */

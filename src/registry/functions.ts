@@ -16,13 +16,13 @@ import type {
   SubscriptionIterator,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import type { CallOrigin } from "./call-origin.ts";
-import { stateOf } from "./call-state.ts";
-import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
+import { Call, type CallOrigin, type NestedMode } from "./call.ts";
+import { createCheckedEnv } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
+import { createEnv } from "./env.ts";
 import type { Follower, FollowHooks } from "./follow.ts";
 import { isList, Registry } from "./registry.ts";
-import { Subscription } from "./subscription.ts";
+import { createSubscription } from "./subscription.ts";
 import type { CustomAuth, FollowOptions, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
 
 /**
@@ -95,7 +95,7 @@ export function subscribe<
   id: Id,
   ...[input, options]: SubscribeArguments<Known[Id]["input"]>
 ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
-  return new Subscription(Registry.coreOf(registry), id, input, options) as never;
+  return createSubscription(Registry.coreOf(registry), id, input, options) as never;
 }
 
 /** Options of {@link buildEnv}. */
@@ -118,10 +118,10 @@ export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions
   assertObject("buildEnv", options, "buildEnv({ registry, context })");
   const { registry, context, allowedNamespaces, nested = "trust" } = options;
   const core = Registry.coreOf(registry);
-  const call = stateOf(context);
+  const call = Call.of(context);
   const env =
-    call?.core === core
-      ? createTrustedEnv(core, call, nested, allowedNamespaces)
+    call !== undefined && Call.isOf(core, call)
+      ? createEnv(core, allowedNamespaces, (id, input, own) => Call.nested(call, nested, id, input, own))
       : createCheckedEnv(core, context, allowedNamespaces);
   return env as KnownEnv<Known>;
 }
@@ -149,7 +149,7 @@ export function subscribeIncoming(
   options: SubscribeOptions,
   incoming: CallOrigin,
 ): SubscriptionIterator<ResponseEnvelope> {
-  return new Subscription(core, id, input, options, incoming);
+  return createSubscription(core, id, input, options, incoming);
 }
 
 /** Returns the specs that peers receive, with the caller's view of their inputs and without `_meta`. */

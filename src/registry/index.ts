@@ -1,10 +1,5 @@
-export type { CallBudget, CallOrigin } from "./call-origin.ts";
-export { describeForwarded } from "./call-origin.ts";
-export { executeIncoming, type IncomingExecution } from "./call-run.ts";
-export type {
-  ClientOptions,
-  NestedMode,
-} from "./client.ts";
+export { Call, type CallOrigin, type ForwardedCall, type IncomingExecution, type NestedMode } from "./call.ts";
+export type { ClientOptions } from "./client.ts";
 export type { RegistryCore } from "./core.ts";
 export type { Follower, FollowHooks } from "./follow.ts";
 export {
@@ -19,7 +14,6 @@ export {
   subscribe,
   subscribeIncoming,
 } from "./functions.ts";
-export { Guard } from "./guard.ts";
 export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
 export { createSelector, type Selector } from "./selection.ts";
 export type {

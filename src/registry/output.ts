@@ -1,5 +1,3 @@
-import type { TSchema } from "typebox";
-import { holdsInexact, inexactNumbersIn } from "../internal/exact-json.ts";
 import { setInspection } from "../internal/lookup.ts";
 import {
   CallError,
@@ -19,19 +17,110 @@ import {
   looksClassless,
   type Normalised,
   type QuickCheck,
-  restoreDigits,
 } from "../schema/index.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { reportDrift } from "./reports.ts";
 
+/** How data is handled: `repair` is called for data that does not pass the quick check. */
+export interface OutputStep {
+  readonly quickCheck: QuickCheck;
+  readonly repair: (data: unknown) => Normalised;
+  /** Whether the errors of MCP tools are checked like data. */
+  readonly isStrict?: boolean;
+}
+
 /** The step of an operation whose schema accepts any data. */
-export const anything: OutputStep = {
+export const uncheckedOutput: OutputStep = {
   quickCheck: { isValid: (value) => !isIterator(value), isUnchanged: undefined },
   repair: (data) => ({ data }),
-  restore: (data, digits) => restoreDigits({}, data, digits),
-  keepsData: false,
 };
+
+/** Creates the step of an operation. Throws when its schema is malformed. */
+export function createOutputStep(entry: OperationEntry, policy: OutputPolicy): OutputStep {
+  const schema = entry.spec.outputSchema;
+  const compiled = compileSchema(schema);
+  if (compiled.isUnknown) return uncheckedOutput;
+  if (policy !== "strict") {
+    const normaliser = createNormaliser(schema);
+    const repair = (data: unknown) => (policy === "check" ? normaliser.inspect(data) : normaliser.normalise(data));
+    return { quickCheck: normaliser.quickCheck, repair };
+  }
+  const reader = createInstanceReader(schema);
+  const repair = (given: unknown): Normalised => {
+    const data = reader.readOutput(given);
+    const { errors, total } = compiled.errors(data);
+    if (total === 0) return { data };
+    throw markPipelineError(entry.id, outputInvalid(entry.id, errors, total));
+  };
+  return { quickCheck: reader.quickCheck, repair, isStrict: true };
+}
+
+/**
+ * Creates the function that wraps results in an envelope, then checks and normalises their data. `isTool` is true for a
+ * handler that runs a tool of an MCP server.
+ */
+export function createWrapper(
+  entry: OperationEntry,
+  { quickCheck, repair, isStrict = false }: OutputStep,
+  isTool: boolean,
+): (value: unknown) => ResponseEnvelope {
+  const { id } = entry;
+  const { isValid, isUnchanged } = quickCheck;
+  const isClean = (data: unknown) => {
+    try {
+      return looksClassless(data) && isValid(data) && (isUnchanged === undefined || isUnchanged(data));
+    } catch {
+      return false; // The data is nested too deeply, or a getter throws. `repair` reports which.
+    }
+  };
+  /** Returns whether data has no schema: the error of an MCP tool, and the missing body of an HTTP response. */
+  const isExempt = ({ data, meta }: ResponseEnvelope) =>
+    meta.source === "mcp" ? meta.isError && (isTool || !isStrict) : meta.source === "http" && data === undefined;
+  const finish = (envelope: ResponseEnvelope) => {
+    const { data, meta } = envelope;
+    assertNoIterator(entry, data);
+    const repaired = repair(data);
+    // Content blocks that stand in for structured content are returned unchanged, and reported.
+    const isStandIn = meta.source === "mcp" && data === meta.content;
+    return withDrift(entry, envelope, isStandIn ? reportBlocks(data, repaired) : repaired);
+  };
+  return (value) => {
+    try {
+      if (!isResponseEnvelope(value)) {
+        const envelope = localEnvelope(value, id);
+        return isClean(value) ? envelope : finish(envelope);
+      }
+      const envelope = restoreData(value);
+      return isExempt(envelope) || isClean(envelope.data) ? envelope : finish(envelope);
+    } catch (error) {
+      throw mapError(error); // Reading the data may throw.
+    }
+  };
+}
+
+function reportBlocks(data: unknown, { drift = [] }: Normalised): Normalised {
+  if (drift.every(({ kind }) => kind === "stripped")) return { data };
+  return { data, drift: [{ path: "", kind: "mismatch", message: "content blocks in place of structured content" }] };
+}
+
+/** Returns a new envelope with the drift: the handler may have frozen the original, or may use it later. */
+function withDrift(
+  entry: OperationEntry,
+  envelope: ResponseEnvelope,
+  { data, drift = [], driftTotal }: Normalised,
+): ResponseEnvelope {
+  const { meta } = envelope;
+  if (drift.length === 0) return data === envelope.data ? envelope : { data, meta };
+  reportDrift(entry, drift);
+  const earlier = meta.drift ?? [];
+  const all: Drift[] = earlier.length === 0 ? drift : [...earlier, ...drift].slice(0, 20);
+  const total = (meta.driftTotal ?? earlier.length) + (driftTotal ?? drift.length);
+  setInspection(all, (list, options, format) => format([...list], options)); // otherwise nested too deeply to be shown
+  const noted = { ...meta, drift: all };
+  if (total > all.length) noted.driftTotal = total;
+  return { data, meta: noted };
+}
 
 /** Returns whether a value is an iterator, which only subscriptions may return. A stream of bytes is not an iterator here. */
 function isIterator(value: unknown): boolean {
@@ -48,146 +137,4 @@ function assertNoIterator({ id, isSubscription }: OperationEntry, value: unknown
   const advice = isSubscription ? "Yield its values" : 'Set its type to "subscription", or return the values in a list';
   const message = `The handler of "${id}" returned an iterator, which is not data. ${advice}.`;
   throw new CallError("EXECUTION_ERROR", message);
-}
-
-/** Creates the function that wraps, checks and normalises results. The step for the schema is chosen once. */
-export function createEnveloper(
-  entry: OperationEntry,
-  isTool: boolean,
-  step: OutputStep,
-): (value: unknown) => ResponseEnvelope {
-  const { id } = entry;
-  const { repair } = step;
-  const { isValid, isUnchanged } = step.quickCheck;
-  // The error of an MCP tool has no schema. Under `strict` only a handler that runs a tool can return such an error.
-  const passesErrors = isTool || step.isStrict !== true;
-  const isClean = (value: unknown) => {
-    try {
-      return looksClassless(value) && isValid(value) && (isUnchanged === undefined || isUnchanged(value));
-    } catch {
-      return false; // The data is nested too deeply, or a getter throws. `repair` reports which.
-    }
-  };
-  const finish = (envelope: ResponseEnvelope): ResponseEnvelope => {
-    const { data, meta } = envelope;
-    const isExempt = meta.source === "mcp" ? meta.isError && passesErrors : isEmptyBody(envelope);
-    if (isExempt || isClean(data)) return envelope;
-    const isStandIn = meta.source === "mcp" && data === meta.content;
-    return isStandIn ? reportContentBlocks(entry, repair, envelope) : finishEnvelope(entry, repair, envelope);
-  };
-  return (value) => {
-    try {
-      if (isResponseEnvelope(value)) {
-        const envelope = restoreData(value);
-        const isForeign = envelope.meta.source !== "local";
-        return isForeign && holdsInexact(typeof envelope.data === "number" ? envelope : envelope.data)
-          ? finishInexact(entry, step, envelope, finish)
-          : finish(envelope);
-      }
-      if (isClean(value)) return localEnvelope(value, id);
-      assertNoIterator(entry, value);
-      const { data, drift, driftTotal } = repair(value);
-      const envelope = localEnvelope(data, id);
-      return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
-    } catch (error) {
-      throw mapError(error); // Reading the data may throw.
-    }
-  };
-}
-
-/** How a policy handles data: `repair` is called for data that does not pass `quickCheck`. */
-export interface OutputStep {
-  /** Accepts data that is valid and needs no change. */
-  readonly quickCheck: QuickCheck;
-  readonly repair: (value: unknown) => Normalised;
-  /** Restores the exact digits of numbers that a double cannot represent, if the schema accepts a string; reports the others. */
-  readonly restore: (value: unknown, digits: string | undefined) => Normalised;
-  /** Whether data is only checked and reported. */
-  readonly keepsData: boolean;
-  readonly isStrict?: boolean;
-}
-
-/** Creates the step of an operation. Throws when its schema is malformed. */
-export function outputStep(entry: OperationEntry, schema: TSchema, policy: OutputPolicy): OutputStep {
-  const compiled = compileSchema(schema);
-  if (compiled.isUnknown) return anything;
-  const restore = (value: unknown, digits: string | undefined) => restoreDigits(schema, value, digits);
-  if (policy === "strict") {
-    const reader = createInstanceReader(schema);
-    const repair = (value: unknown): Normalised => {
-      const data = reader.readOutput(value);
-      const { errors, total } = compiled.errors(data);
-      if (total === 0) return { data };
-      throw markPipelineError(entry.id, outputInvalid(entry.id, errors, total));
-    };
-    return { quickCheck: reader.quickCheck, repair, restore, keepsData: true, isStrict: true };
-  }
-  const normaliser = createNormaliser(schema);
-  const repair = (value: unknown) => (policy === "check" ? normaliser.inspect(value) : normaliser.normalise(value));
-  return { quickCheck: normaliser.quickCheck, repair, restore, keepsData: policy === "check" };
-}
-
-function finishEnvelope(
-  entry: OperationEntry,
-  repair: OutputStep["repair"],
-  envelope: ResponseEnvelope,
-): ResponseEnvelope {
-  assertNoIterator(entry, envelope.data);
-  const repaired = repair(envelope.data);
-  if (repaired.drift !== undefined) return withDrift(entry, envelope, repaired);
-  return repaired.data === envelope.data ? envelope : { data: repaired.data, meta: envelope.meta };
-}
-
-/** Finishes an envelope whose data has numbers that lost digits when they were parsed. */
-function finishInexact(
-  entry: OperationEntry,
-  { restore, keepsData, isStrict }: OutputStep,
-  envelope: ResponseEnvelope,
-  finish: (envelope: ResponseEnvelope) => ResponseEnvelope,
-): ResponseEnvelope {
-  const restored = restore(envelope.data, inexactNumbersIn(envelope)?.get("data"));
-  const { drift, driftTotal } = restored;
-  if (drift === undefined) return finish(envelope);
-  if (isStrict) {
-    // `strict` checks the unchanged data: a number instead of a string does not pass.
-    const lost = drift.filter(({ kind }) => kind === "mismatch");
-    const passed = finish(envelope);
-    return lost.length === 0 ? passed : withDrift(entry, passed, { data: passed.data, drift: lost, driftTotal });
-  }
-  const finished = finish(withDrift(entry, envelope, restored));
-  return keepsData ? { data: envelope.data, meta: finished.meta } : finished;
-}
-
-function isEmptyBody({ data, meta }: ResponseEnvelope): boolean {
-  return meta.source === "http" && data === undefined;
-}
-
-/** Returns content blocks instead of structured content unchanged, and reports them when they do not match the schema. */
-function reportContentBlocks(
-  entry: OperationEntry,
-  repair: OutputStep["repair"],
-  envelope: ResponseEnvelope,
-): ResponseEnvelope {
-  const { drift = [] } = repair(envelope.data);
-  if (drift.every(({ kind }) => kind === "stripped")) return envelope;
-  const message = "content blocks in place of structured content";
-  return withDrift(entry, envelope, { data: envelope.data, drift: [{ path: "", kind: "mismatch", message }] });
-}
-
-/** Returns a new envelope with the drift: the handler may have frozen the original, or may use it later. */
-function withDrift(
-  entry: OperationEntry,
-  { meta }: ResponseEnvelope,
-  { data, drift = [], driftTotal }: Normalised,
-): ResponseEnvelope {
-  reportDrift(entry, drift);
-  // A number that lost digits may also be reported as a mismatch. Both are one difference.
-  const isNew = (known: Drift) => !drift.some(({ path, kind }) => path === known.path && kind === known.kind);
-  const earlier = meta.drift?.filter(isNew) ?? [];
-  const all = earlier.length === 0 ? drift : [...earlier, ...drift].slice(0, 20);
-  const total = (meta.driftTotal ?? earlier.length) + (driftTotal ?? drift.length);
-  setInspection(all, (list, options, format) => format([...list], options)); // otherwise nested too deeply to be shown
-  const noted = { ...meta, drift: all };
-  if (total > all.length) noted.driftTotal = total;
-  return { data, meta: noted };
 }

@@ -21,12 +21,12 @@ import {
   type SubscriptionHandler,
   unavailable,
 } from "../operation/index.ts";
-import { execute } from "./call-run.ts";
+import { Call } from "./call.ts";
 import { type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
 import { OperationEntry } from "./operation-entry.ts";
-import { Subscription } from "./subscription.ts";
+import { createSubscription } from "./subscription.ts";
 import type {
   ChangeEvent,
   Following,
@@ -148,7 +148,7 @@ export class Registry {
   }
 
   execute<T = unknown>(id: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
-    return execute(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
+    return Call.execute(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
   }
 
   subscribe<T = unknown>(
@@ -156,7 +156,7 @@ export class Registry {
     input?: unknown,
     options?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
-    return new Subscription(this.#core, id, input, options) as never;
+    return createSubscription(this.#core, id, input, options) as never;
   }
 
   use(middleware: Middleware, selection: OperationSelection = {}): Unsubscribe {

@@ -1,12 +1,8 @@
 import type { TSchema } from "typebox";
-import { monotonicNow } from "../internal/deadlines.ts";
 import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
-import { type CallError, type Drift, type DriftKind, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import type { CallError, Drift, DriftKind, OperationContext, ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
-import type { IncomingExecution } from "./call-run.ts";
-import type { CallState } from "./call-state.ts";
-import { notStarted } from "./failures.ts";
-import type { CallOutcome } from "./guard.ts";
+import type { RegistryCore } from "./core.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { RegistryCallEvent, RegistryCallEventBase } from "./types.ts";
 
@@ -26,88 +22,37 @@ const driftMessages: Readonly<Record<DriftKind, string>> = {
   mismatch: "{operationId} returned {place}, which does not match its outputSchema. It was not changed.",
 };
 
-/** Runs a call and reports its outcome to `end`, which {@link observeStart} returned. */
-export async function observe(
-  end: (end: ObservedEnd) => void,
-  operationId: string,
-  start: () => Promise<ResponseEnvelope>,
-): Promise<ResponseEnvelope> {
-  try {
-    const envelope = await start();
-    end({ envelope });
-    return envelope;
-  } catch (thrown) {
-    const error = notStarted(operationId, thrown);
-    end({ error });
-    throw error;
-  }
-}
-
 /** The outcome of an observed call: an error, an envelope, or, for a subscription, neither. */
-export type ObservedEnd = { error: unknown } | { envelope?: ResponseEnvelope };
+export type ObservedEnd = { error?: CallError; envelope?: ResponseEnvelope };
 
-/** Emits `started`, and `succeeded` or `failed` when the returned function is called. */
-export function observeStart(call: CallState): (end: ObservedEnd) => void {
-  call.observeEnd();
-  const startedAt = monotonicNow();
-  emitStart(call);
-  return (end) => emitEnd(call, startedAt, end);
+export function emitStart(core: RegistryCore, call: OperationContext, id: string): void {
+  core.calls.emit(describeCall(call, id, "started"));
 }
 
-function emitStart(call: CallState): void {
-  call.core.calls.emit(describeCall(call, "started") as RegistryCallEvent);
+/** Emits `succeeded` or `failed`. `startedAt` is by the monotonic clock. */
+export function emitEnd(
+  core: RegistryCore,
+  call: OperationContext,
+  id: string,
+  startedAt: number,
+  { error, envelope }: ObservedEnd,
+): void {
+  const event = describeCall(call, id, error === undefined ? "succeeded" : "failed") as EndEvent;
+  event.duration = performance.now() - startedAt;
+  if (error !== undefined) event.error = error;
+  else if (envelope !== undefined) event.envelope = envelope;
+  core.calls.emit(event as RegistryCallEvent);
 }
 
-function emitEnd(call: CallState, startedAt: number, end: ObservedEnd): void {
-  const event = describeCall(call, "error" in end ? "failed" : "succeeded") as EndEvent;
-  event.duration = monotonicNow() - startedAt;
-  if ("error" in end) event.error = mapError(end.error);
-  else if (end.envelope !== undefined) event.envelope = end.envelope;
-  call.core.calls.emit(event as RegistryCallEvent);
-}
-
-/**
- * Reports the outcome of an incoming call to listeners, then to the call. Listeners are notified when the call ends, even
- * if its handler is still running. It does not race promises or add a listener to the guard: both kept objects of ended
- * calls alive until the next full garbage collection, which took a third of the time of a call.
- */
-export class ObservedOutcome implements CallOutcome {
-  // Assigned in the constructor instead of defined as class fields, because that is faster.
-  declare private readonly call: CallState;
-  declare private readonly incoming: IncomingExecution;
-  declare private readonly startedAt: number;
-  declare private isReported: boolean;
-
-  constructor(call: CallState, incoming: IncomingExecution) {
-    this.call = call;
-    this.incoming = incoming;
-    this.isReported = false;
-    incoming.observer = this;
-    this.startedAt = monotonicNow();
-    emitStart(call); // A listener may end the call.
-  }
-
-  onEarlyEnd(error: CallError): void {
-    this.#report({ error });
-  }
-
-  onResult(envelope: ResponseEnvelope): void {
-    this.call.finish();
-    this.#report({ envelope });
-    this.incoming.onResult(envelope);
-  }
-
-  onError(error: unknown): void {
-    this.call.finish();
-    this.#report({ error });
-    this.incoming.onError(error);
-  }
-
-  #report(outcome: ObservedEnd): void {
-    if (this.isReported) return;
-    this.isReported = true;
-    emitEnd(this.call, this.startedAt, outcome);
-  }
+/** Emits one value of a subscription. */
+export function emitYielded(
+  core: RegistryCore,
+  call: OperationContext,
+  id: string,
+  seq: number,
+  envelope: ResponseEnvelope,
+): void {
+  core.calls.emit({ ...describeCall(call, id, "yielded"), seq, envelope });
 }
 
 type EndEvent = RegistryCallEventBase & { duration?: number; error?: CallError; envelope?: ResponseEnvelope };
@@ -117,10 +62,10 @@ type EndEvent = RegistryCallEventBase & { duration?: number; error?: CallError; 
  * with a spread takes several times as long, and a hub records every call.
  */
 export function describeCall<Kind extends string>(
-  { context, operationId }: CallState,
+  { requestId, parentRequestId, identity }: OperationContext,
+  operationId: string,
   kind: Kind,
 ): RegistryCallEventBase & { kind: Kind } {
-  const { requestId, parentRequestId, identity } = context;
   const event: RegistryCallEventBase & { kind: Kind } = { kind, requestId, operationId, timestamp: Date.now() };
   if (parentRequestId !== undefined) event.parentRequestId = parentRequestId;
   if (identity !== undefined) event.identity = identity;

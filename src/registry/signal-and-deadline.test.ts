@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { OperationContext } from "../operation/index.ts";
@@ -67,8 +68,7 @@ describe("signal and deadline", () => {
     const registry = createEchoes({ handler, inputSchema: Type.Object({ title: Type.String() }) });
     const input = {
       get title() {
-        const now = performance.now();
-        vi.spyOn(performance, "now").mockReturnValue(now + 60); // No timer can fire during this.
+        vi.setSystemTime(Date.now() + 60); // No timer can fire during this.
         return "slow to read";
       },
     };
@@ -141,14 +141,13 @@ describe("signal and deadline", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("10,000 calls on one signal add one listener to it", async () => {
+  test("calls that have ended leave no listener on their signal", async () => {
     const { signal } = new AbortController();
-    const add = vi.spyOn(signal, "addEventListener");
     const registry = createEchoes({ handler: async () => 1 });
 
-    await Promise.all(Array.from({ length: 10_000 }, () => registry.execute("test.echo", {}, { signal })));
+    await Promise.all(Array.from({ length: 100 }, () => registry.execute("test.echo", {}, { signal })));
 
-    expect(add).toHaveBeenCalledTimes(1);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });
 
@@ -197,7 +196,7 @@ describe("a handler never starts after its deadline", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("10,000 deadlines in one slot fire together, once each", async () => {
+  test("10,000 calls with the same deadline all end with TIMEOUT", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     const registry = registryOf(operation({ handler: () => never }));
     const deadline = Date.now() + 100;

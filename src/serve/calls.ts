@@ -7,7 +7,7 @@ import {
   IncomingSubscription,
   RequestRunner,
 } from "../call/index.ts";
-import { type CallError, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
+import { type CallError, type Identity, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import { serverClosed } from "./refusals.ts";
 import type { CloseOptions, ServeOptions } from "./server.ts";
@@ -107,8 +107,12 @@ class ClientCall extends IncomingCall {
     this.client = client;
   }
 
-  override watch(): void {
-    super.watch();
+  override begin(caller: Identity | undefined, deadline: number | undefined): void {
+    super.begin(caller, deadline);
+    if (this.isOpen) this.host.watchSoon(this);
+  }
+
+  watch(): void {
     if (!this.isOpen) return;
     try {
       this.client.onClose((reason) => this.abort(reason));
@@ -122,9 +126,7 @@ class ClientCall extends IncomingCall {
   }
 
   override onResult(envelope: ResponseEnvelope): void {
-    if (!this.leave()) return this.logLateResult();
-    this.guard?.release();
-    this.client.onResult(envelope);
+    if (this.leave()) this.client.onResult(envelope);
   }
 
   protected override sendFailure(error: unknown): void {

@@ -53,8 +53,6 @@ export const frameFields = {
     input: unknown(),
     /** The call whose handler made this one. */
     parentRequestId: optional(string({ maxLength: maxIdLength })),
-    /** Id of the first request in the chain of calls that caused this one. Absent if this is the first. */
-    rootRequestId: optional(string({ maxLength: maxIdLength })),
     /** Number of calls above this one. It is a claim, which can only make limits stricter. Absent for 0. */
     depth: optional(number(count)),
     /** Remaining time when the request was sent, in ms. Clocks of two machines are never compared. */

@@ -101,7 +101,6 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   declare readonly operationId: string;
   declare input: unknown;
   declare parentRequestId?: string;
-  declare rootRequestId?: string;
   declare depth?: number;
   declare timeout: number | undefined;
   declare token?: string;

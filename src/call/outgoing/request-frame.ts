@@ -34,7 +34,6 @@ export interface CallRequestOptions {
 
 /** Options that an imported operation adds for the call that it forwards. */
 export interface ForwardedOptions extends CallRequestOptions {
-  rootRequestId?: string | undefined;
   depth?: number | undefined;
   credit?: number | undefined;
   creditBytes?: number | undefined;
@@ -76,9 +75,8 @@ export type SignIdentity = (identity: Identity, request: Readonly<CallRequested>
 
 /** Writes the options of a call into its request. `identity` is the identity that the request carries. */
 export function describeCall(frame: CallRequested, options: ForwardedOptions, identity: Identity | undefined): void {
-  const { parentRequestId, rootRequestId, depth, token, metadata, lastEventId } = options;
+  const { parentRequestId, depth, token, metadata, lastEventId } = options;
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
-  if (rootRequestId !== undefined) frame.rootRequestId = rootRequestId;
   if (depth !== undefined) frame.depth = depth;
   if (typeof token === "string") frame.token = token;
   if (identity !== undefined) frame.identity = identity;

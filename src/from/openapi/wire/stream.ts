@@ -1,6 +1,5 @@
 import { backOffDelay } from "../../../internal/back-off.ts";
 import { cancelBody } from "../../../internal/body.ts";
-import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
 import { pause } from "../../../internal/wait.ts";
@@ -45,7 +44,7 @@ export function openStream(
   return new HTTPStream(plan, config, exchange, input, context);
 }
 
-class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<ResponseEnvelope> {
+class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   readonly #plan: EndpointPlan;
   readonly #config: HTTPServiceConfig;
   readonly #exchange: Exchange;
@@ -98,7 +97,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   }
 
   next(): Promise<Result> {
-    const value = this[takeBuffered]();
+    const value = this.#waiting === 0 ? this.#take() : undefined;
     if (value !== undefined) return Promise.resolve({ done: false, value });
     this.#waiting++;
     const turn = this.#turn.then(() => this.#advance());
@@ -106,11 +105,6 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     return turn.finally(() => {
       this.#waiting--;
     });
-  }
-
-  [takeBuffered](): ResponseEnvelope | undefined {
-    if (this.#waiting !== 0) return undefined;
-    return this.#whole === undefined ? this.#items.take() : this.#take();
   }
 
   return(): Promise<Result> {
