@@ -1,7 +1,7 @@
 import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import { describeValue } from "../internal/text.ts";
-import { startTimer, type Timer } from "../internal/timers.ts";
+import { startTimer } from "../internal/timers.ts";
 import {
   aborted,
   accessDenied,
@@ -38,7 +38,7 @@ import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitEnd, emitStart, reportLateResult } from "./reports.ts";
+import { emitOutcome, emitStart, reportLateResult } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, watch, validate, resource, run, wrap.
@@ -107,6 +107,10 @@ export class Call implements OperationContext {
   #ended: CallError | undefined = undefined;
   /** Whether its deadline ended the call. */
   #hasExpired = false;
+  /** Whether the call notices when its handler ends, which matters for trust, progress, and calls that can end early. */
+  #tracksEnd: boolean;
+  /** The promise of the handler, while the call does not track its end. */
+  #result: Promise<unknown> | undefined = undefined;
   #onEnd: ((error: CallError) => void) | undefined = undefined;
   #stopWatching: (() => void) | undefined = undefined;
   #children: Set<Call> | undefined = undefined;
@@ -129,8 +133,11 @@ export class Call implements OperationContext {
     this.#parent = parent;
     this.#origin = origin;
     this.#isTrusted = isTrusted;
+    // Progress that is reported after the end is dropped.
+    this.#tracksEnd = options?.onProgress !== undefined;
     // The consumer of a subscription may leave at any time.
-    const canEnd = isSubscription || hasLimit(options);
+    const hasSignal = options?.signal !== undefined || options?.[baseSignal] !== undefined;
+    const canEnd = isSubscription || hasSignal || options?.timeout !== undefined;
     if (parent === undefined) {
       this.identity = options?.identity === undefined ? undefined : toIdentity(options.identity);
       const isDirectCall = origin === undefined && !isSubscription;
@@ -203,7 +210,14 @@ export class Call implements OperationContext {
     input: unknown,
     options: CallOptions | undefined,
   ): Promise<ResponseEnvelope> {
-    return Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
+    const run = () => Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
+    if (call.#tracksEnd) return run();
+    call.#tracksEnd = true;
+    if (call.#result === undefined) return run();
+    // If the handler has ended, the reaction to its end is ahead in the queue.
+    const finish = () => call.#finish();
+    call.#result.then(finish, finish);
+    return Promise.resolve().then(run);
   }
 
   /**
@@ -378,38 +392,27 @@ export class Call implements OperationContext {
     const core = this.#core;
     const id = this.#operationId;
     const startedAt = core.calls.hasListeners ? performance.now() : undefined;
-    return new Promise((resolve, reject) => {
-      const fail = (error: CallError) => {
-        if (startedAt !== undefined) emitEnd(core, this, id, startedAt, { error });
-        reject(error);
-      };
-      this.#onEnd = fail;
-      const finish = (settle: () => void) => {
-        this.#finish();
-        if (this.#ended === undefined) settle();
-        else reportLateResult(id);
-      };
-      const onError = (error: unknown) => finish(() => fail(notStarted(id, error)));
+    this.#tracksEnd = true;
+    const result = new Promise<ResponseEnvelope>((resolve, reject) => {
+      this.#onEnd = reject;
       try {
         if (startedAt !== undefined) emitStart(core, this, id);
         if (this.#ended !== undefined) return; // A listener ended the call.
         const operation = this.#find("execute");
         this.#watch();
-        this.#run(operation, input).then((envelope) => {
-          finish(() => {
-            if (startedAt !== undefined) emitEnd(core, this, id, startedAt, { envelope });
-            resolve(envelope);
-          });
-        }, onError);
+        this.#run(operation, input).then(resolve, reject);
       } catch (error) {
-        onError(error);
+        this.#finish();
+        reject(notStarted(id, error));
       }
     });
+    return startedAt === undefined ? result : emitOutcome(core, this, id, startedAt, result);
   }
 
   /**
-   * Runs the steps from validate on. If none of them has to wait, everything up to the handler is synchronous, which the
-   * bench `execute` needs. Throws or rejects with a `CallError`.
+   * Runs the steps from validate on. If none of them has to wait, everything up to the handler is synchronous, and a call
+   * that does not need to know when its handler ends creates no closure: the bench `execute` needs both. Throws or rejects
+   * with a `CallError`.
    */
   #run(operation: CompiledOperation, input: unknown): Promise<ResponseEnvelope> {
     if (operation.hasAsyncStep || (operation.demandsResource && !this.#isExempt(operation.entry))) {
@@ -424,15 +427,20 @@ export class Call implements OperationContext {
       this.#finish();
       return Promise.reject(operation.toFailure(error));
     }
-    if (!isThenable(result)) this.#finish();
-    return Promise.resolve(result).then(
+    if (typeof (result as Partial<PromiseLike<unknown>> | undefined)?.then !== "function") this.#finish();
+    const promise = Promise.resolve(result);
+    if (!this.#tracksEnd) {
+      this.#result = promise;
+      return promise.then(operation.wrap, operation.throwFailure);
+    }
+    return promise.then(
       (value) => {
         this.#finish();
         return operation.wrap(value);
       },
       (error) => {
         this.#finish();
-        throw operation.toFailure(error);
+        return operation.throwFailure(error);
       },
     );
   }
@@ -524,6 +532,7 @@ export class Call implements OperationContext {
 
   /** Records that the handler has ended: its calls are no longer trusted, and nothing ends the call early any more. */
   #finish(): void {
+    if (this.#ended !== undefined && this.#state === "running") reportLateResult(this.#operationId);
     this.#state = "finished";
     this.#stopWatching?.();
   }
@@ -548,8 +557,7 @@ export class Call implements OperationContext {
     const onAbort = (event: Event) => this.#end(aborted(id, (event.target as AbortSignal).reason, this.#hasStarted));
     own?.addEventListener("abort", onAbort);
     base?.addEventListener("abort", onAbort);
-    const timer: Timer | undefined =
-      deadline === undefined ? undefined : startTimer(() => this.#expire(), deadline - Date.now());
+    const timer = deadline === undefined ? undefined : startTimer(() => this.#expire(), deadline - Date.now());
     if (parent !== undefined) parent.#children ??= new Set();
     const siblings = parent === undefined ? undefined : parent.#children;
     siblings?.add(this);
@@ -598,14 +606,6 @@ function deadlineOf(options: CallOptions | undefined, defaultTimeout: number | u
   const deadline = options?.deadline;
   const timeout = options?.timeout ?? (deadline === undefined ? defaultTimeout : undefined);
   return typeof timeout === "number" ? earlier(deadline, Date.now() + timeout) : deadline;
-}
-
-function hasLimit(options: MergedOptions | undefined): boolean {
-  return options?.signal !== undefined || options?.timeout !== undefined || options?.[baseSignal] !== undefined;
-}
-
-function isThenable(value: unknown): boolean {
-  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
 }
 
 /** Returns the earlier of two deadlines, either of which may be absent. */

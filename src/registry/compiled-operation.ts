@@ -32,8 +32,10 @@ export class CompiledOperation {
   readonly demandsResource: boolean;
   /** Whether the handler forwards calls to another registry, which validates the input. */
   readonly isForwarding: boolean;
-  /** Middleware around the handler, outermost first. Selected when the operation is compiled and when middleware changes. */
-  middleware: readonly Middleware[] = [];
+  /** Middleware around the handler, outermost first. Selected again when middleware is added or removed. */
+  middleware!: readonly Middleware[];
+  /** Whether a step before or after the handler may have to wait. */
+  hasAsyncStep = false;
   /** Wraps, checks and normalises the result of the handler. Throws `OUTPUT_INVALID` under `strict`. */
   readonly wrap: (value: unknown) => ResponseEnvelope;
   /** Does the same for the result of middleware, which may be any value. */
@@ -55,10 +57,15 @@ export class CompiledOperation {
     this.wrap = forwarding?.returnsEnvelopes ? (value) => value as ResponseEnvelope : this.wrapAny;
   }
 
-  /** Whether a step before or after the handler may have to wait. */
-  get hasAsyncStep(): boolean {
-    return this.middleware.length > 0 || this.entry.validate !== undefined;
+  setMiddleware(middleware: readonly Middleware[]): void {
+    this.middleware = middleware;
+    this.hasAsyncStep = middleware.length > 0 || this.entry.validate !== undefined;
   }
+
+  /** Bound, so that it can be passed to `then`. */
+  readonly throwFailure = (error: unknown): never => {
+    throw this.toFailure(error);
+  };
 
   /** Converts an error of the handler to the `CallError` that its caller receives. */
   toFailure(error: unknown): CallError {

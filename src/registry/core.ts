@@ -159,7 +159,7 @@ export class RegistryCore {
     const { handler, id } = entry;
     if (handler === undefined) throw markPipelineError(id, handlerMissing(id));
     entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? entry.defaultPolicy);
-    entry.compiled.middleware = this.#middlewareOf(entry);
+    entry.compiled.setMiddleware(this.#middlewareOf(entry));
     return entry.compiled;
   }
 
@@ -174,7 +174,7 @@ export class RegistryCore {
   #setMiddleware(installed: readonly InstalledMiddleware[]): void {
     this.#middleware = installed;
     for (const entry of this.operations.values()) {
-      if (entry.compiled !== undefined) entry.compiled.middleware = this.#middlewareOf(entry);
+      if (entry.compiled !== undefined) entry.compiled.setMiddleware(this.#middlewareOf(entry));
     }
   }
 

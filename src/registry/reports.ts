@@ -44,6 +44,24 @@ export function emitEnd(
   core.calls.emit(event as RegistryCallEvent);
 }
 
+/** Emits the outcome of a call when its caller receives it. */
+export async function emitOutcome(
+  core: RegistryCore,
+  call: OperationContext,
+  id: string,
+  startedAt: number,
+  result: Promise<ResponseEnvelope>,
+): Promise<ResponseEnvelope> {
+  try {
+    const envelope = await result;
+    emitEnd(core, call, id, startedAt, { envelope });
+    return envelope;
+  } catch (error) {
+    emitEnd(core, call, id, startedAt, { error: error as CallError });
+    throw error;
+  }
+}
+
 /** Emits one value of a subscription. */
 export function emitYielded(
   core: RegistryCore,
