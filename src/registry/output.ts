@@ -1,5 +1,4 @@
 import type { TSchema } from "typebox";
-import { holdsInexact, inexactNumbersIn } from "../internal/exact-json.ts";
 import { setInspection } from "../internal/lookup.ts";
 import {
   CallError,
@@ -16,10 +15,10 @@ import {
   compileSchema,
   createInstanceReader,
   createNormaliser,
+  findLostDigits,
   looksClassless,
   type Normalised,
   type QuickCheck,
-  restoreDigits,
 } from "../schema/index.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
@@ -29,8 +28,6 @@ import { reportDrift } from "./reports.ts";
 export const anything: OutputStep = {
   quickCheck: { isValid: (value) => !isIterator(value), isUnchanged: undefined },
   repair: (data) => ({ data }),
-  restore: (data, digits) => restoreDigits({}, data, digits),
-  keepsData: false,
 };
 
 /** Returns whether a value is an iterator, which only subscriptions may return. A stream of bytes is not an iterator here. */
@@ -71,19 +68,15 @@ export function createEnveloper(
   const finish = (envelope: ResponseEnvelope): ResponseEnvelope => {
     const { data, meta } = envelope;
     const isExempt = meta.source === "mcp" ? meta.isError && passesErrors : isEmptyBody(envelope);
-    if (isExempt || isClean(data)) return envelope;
+    if (isExempt) return envelope;
+    if (isClean(data)) return finishForeign(entry, envelope);
     const isStandIn = meta.source === "mcp" && data === meta.content;
-    return isStandIn ? reportContentBlocks(entry, repair, envelope) : finishEnvelope(entry, repair, envelope);
+    const finishData = isStandIn ? reportContentBlocks : finishEnvelope;
+    return finishForeign(entry, finishData(entry, repair, envelope));
   };
   return (value) => {
     try {
-      if (isResponseEnvelope(value)) {
-        const envelope = restoreData(value);
-        const isForeign = envelope.meta.source !== "local";
-        return isForeign && holdsInexact(typeof envelope.data === "number" ? envelope : envelope.data)
-          ? finishInexact(entry, step, envelope, finish)
-          : finish(envelope);
-      }
+      if (isResponseEnvelope(value)) return finish(restoreData(value));
       if (isClean(value)) return localEnvelope(value, id);
       assertNoIterator(entry, value);
       const { data, drift, driftTotal } = repair(value);
@@ -100,10 +93,6 @@ export interface OutputStep {
   /** Accepts data that is valid and needs no change. */
   readonly quickCheck: QuickCheck;
   readonly repair: (value: unknown) => Normalised;
-  /** Restores the exact digits of numbers that a double cannot represent, if the schema accepts a string; reports the others. */
-  readonly restore: (value: unknown, digits: string | undefined) => Normalised;
-  /** Whether data is only checked and reported. */
-  readonly keepsData: boolean;
   readonly isStrict?: boolean;
 }
 
@@ -111,7 +100,6 @@ export interface OutputStep {
 export function outputStep(entry: OperationEntry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
   if (compiled.isUnknown) return anything;
-  const restore = (value: unknown, digits: string | undefined) => restoreDigits(schema, value, digits);
   if (policy === "strict") {
     const reader = createInstanceReader(schema);
     const repair = (value: unknown): Normalised => {
@@ -120,11 +108,11 @@ export function outputStep(entry: OperationEntry, schema: TSchema, policy: Outpu
       if (total === 0) return { data };
       throw markPipelineError(entry.id, outputInvalid(entry.id, errors, total));
     };
-    return { quickCheck: reader.quickCheck, repair, restore, keepsData: true, isStrict: true };
+    return { quickCheck: reader.quickCheck, repair, isStrict: true };
   }
   const normaliser = createNormaliser(schema);
   const repair = (value: unknown) => (policy === "check" ? normaliser.inspect(value) : normaliser.normalise(value));
-  return { quickCheck: normaliser.quickCheck, repair, restore, keepsData: policy === "check" };
+  return { quickCheck: normaliser.quickCheck, repair };
 }
 
 function finishEnvelope(
@@ -138,24 +126,12 @@ function finishEnvelope(
   return repaired.data === envelope.data ? envelope : { data: repaired.data, meta: envelope.meta };
 }
 
-/** Finishes an envelope whose data has numbers that lost digits when they were parsed. */
-function finishInexact(
-  entry: OperationEntry,
-  { restore, keepsData, isStrict }: OutputStep,
-  envelope: ResponseEnvelope,
-  finish: (envelope: ResponseEnvelope) => ResponseEnvelope,
-): ResponseEnvelope {
-  const restored = restore(envelope.data, inexactNumbersIn(envelope)?.get("data"));
-  const { drift, driftTotal } = restored;
-  if (drift === undefined) return finish(envelope);
-  if (isStrict) {
-    // `strict` checks the unchanged data: a number instead of a string does not pass.
-    const lost = drift.filter(({ kind }) => kind === "mismatch");
-    const passed = finish(envelope);
-    return lost.length === 0 ? passed : withDrift(entry, passed, { data: passed.data, drift: lost, driftTotal });
-  }
-  const finished = finish(withDrift(entry, envelope, restored));
-  return keepsData ? { data: envelope.data, meta: finished.meta } : finished;
+/** Reports unsafe integers, which lost digits when foreign JSON was parsed. Local data is not searched. */
+function finishForeign(entry: OperationEntry, envelope: ResponseEnvelope): ResponseEnvelope {
+  if (envelope.meta.source === "local") return envelope;
+  const { data } = envelope;
+  const lost = findLostDigits(data);
+  return lost.drift === undefined ? envelope : withDrift(entry, envelope, { data, ...lost });
 }
 
 function isEmptyBody({ data, meta }: ResponseEnvelope): boolean {
