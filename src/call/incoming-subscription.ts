@@ -1,4 +1,3 @@
-import { roughSize } from "../internal/rough-size.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import {
   type CallError,
@@ -12,6 +11,7 @@ import {
 import { subscribeIncoming } from "../registry/index.ts";
 import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
+import { roughSize } from "./rough-size.ts";
 
 /** A subscription that runs for a remote caller. It requests values from its handler while there is credit. */
 export class IncomingSubscription extends IncomingRequest {

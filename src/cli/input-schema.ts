@@ -1,4 +1,3 @@
-import { holdsInexact, isInexactText, parseExactly } from "../internal/exact-json.ts";
 import { readPointer } from "../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 
@@ -21,10 +20,14 @@ export function coerce(text: string, schema: unknown, root: unknown): unknown {
   }
 }
 
-/** Parses JSON. `isRounded`: whether it contains a number that a double cannot represent. Throws if it is malformed. */
+/** Parses JSON. `isRounded`: whether it contains a number beyond 2^53, which may be rounded. Throws if it is malformed. */
 export function parseNumbers(text: string): { value: unknown; isRounded: boolean } {
-  const value = parseExactly(text);
-  return { value, isRounded: isInexactText(text.trim()) || holdsInexact(value) };
+  let isRounded = false;
+  const value: unknown = JSON.parse(text, (_key, part: unknown) => {
+    isRounded ||= typeof part === "number" && Math.abs(part) > Number.MAX_SAFE_INTEGER;
+    return part;
+  });
+  return { value, isRounded };
 }
 
 /** Returns whether a schema allows the type of a value, or the value itself where it lists values. */

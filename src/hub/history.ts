@@ -1,5 +1,5 @@
+import { roughSize } from "../call/rough-size.ts";
 import { BoundedMap } from "../internal/bounded.ts";
-import { roughSize } from "../internal/rough-size.ts";
 import { isSecretName } from "../internal/secrets.ts";
 import { truncate } from "../internal/text.ts";
 import type { MiddlewareCall, OperationRegistry, RegistryCallEvent } from "../registry/index.ts";

@@ -1,15 +1,10 @@
 import { isClassless } from "./objects.ts";
 
+const wireClasses = [Date, Map, Set, Error, ArrayBuffer];
+
 /** Returns whether an object is one of the built-in values that the wire format encodes. */
 export function isWireValue(object: object): boolean {
-  return (
-    object instanceof Date ||
-    object instanceof Map ||
-    object instanceof Set ||
-    object instanceof Error ||
-    object instanceof ArrayBuffer ||
-    ArrayBuffer.isView(object)
-  );
+  return ArrayBuffer.isView(object) || wireClasses.some((wireClass) => object instanceof wireClass);
 }
 
 /** Returns the result of the object's `toJSON`, in an array; `undefined` without that method, or if it returns the object. */
@@ -43,41 +38,9 @@ function isPlatformObject(object: object): boolean {
 }
 
 function hasMembers(object: object): boolean {
-  let prototype: unknown = Object.getPrototypeOf(object);
-  while (typeof prototype === "object" && prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-    if (Reflect.ownKeys(prototype).some((key) => key !== "constructor")) return true;
-    prototype = Object.getPrototypeOf(prototype);
-  }
-  return false;
-}
-
-/**
- * Returns the first object in a value that `JSON.stringify` would silently omit or change: maps, sets, bytes, and objects
- * that hide their state. `undefined` for other classes.
- */
-export function findNotJSON(value: unknown): object | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  if (Array.isArray(value)) return findAmong(value);
-  if (!isClassless(value)) {
-    if (value instanceof Date) return undefined;
-    if (ArrayBuffer.isView(value) || value instanceof Map || value instanceof Set) return value;
-    const form = readJSONForm(value);
-    if (form !== undefined) return findNotJSON(form[0]);
-    if (hidesState(value)) return value;
-  }
-  for (const key in value) {
-    const found = findNotJSON((value as Record<string, unknown>)[key]);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function findAmong(list: readonly unknown[]): object | undefined {
-  for (const item of list) {
-    const found = findNotJSON(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  const prototype: object | null = Object.getPrototypeOf(object);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return false;
+  return Reflect.ownKeys(prototype).some((key) => key !== "constructor") || hasMembers(prototype);
 }
 
 /** Returns the name of an object's class for messages. */

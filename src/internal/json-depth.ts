@@ -4,20 +4,13 @@ export function isNestedDeeper(json: string, maxDepth: number): boolean {
   if (json.length <= maxDepth * 2) return false;
   let depth = 0;
   for (let index = 0; index < json.length; index++) {
-    switch (json.charCodeAt(index)) {
-      case 0x22:
-        index = endOfString(json, index);
-        if (index === -1) return false;
-        break;
-      case 0x5b:
-      case 0x7b:
-        if (++depth > maxDepth) return true;
-        break;
-      case 0x5d:
-      case 0x7d:
-        depth--;
-        break;
-    }
+    const code = json.charCodeAt(index);
+    if (code === 0x22) {
+      index = endOfString(json, index);
+      if (index === -1) return false;
+    } else if (code === 0x5b || code === 0x7b) {
+      if (++depth > maxDepth) return true;
+    } else if (code === 0x5d || code === 0x7d) depth--;
   }
   return false;
 }

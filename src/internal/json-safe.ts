@@ -1,82 +1,54 @@
-import { setOwn } from "./objects.ts";
+import { readJSONForm } from "./instances.ts";
+import { type JSONObject, setOwn } from "./objects.ts";
 
 const maxDepth = 100;
 const maxNodes = 100_000;
 
 /**
- * Copies any value into one that survives a round trip through JSON. Values that JSON cannot represent are replaced: a
- * `bigint` by its digits, an `Error` by its name and message (never the stack), a `Map` by its entries, a `Set` by its
- * members, a cycle or a value that is too deep by a note in brackets. Functions, symbols and `undefined` are omitted, as in
- * JSON. Never throws or mutates, and takes a limited time.
+ * Copies any value into one that survives a round trip through JSON, for the details of errors. Values that JSON cannot
+ * represent are replaced: a `bigint` by its digits, an `Error` by its name and message (never the stack), a `Map` by its
+ * entries, a `Set` by its members, a cycle or a value that is too deep by a note in brackets. Functions, symbols and
+ * `undefined` are omitted, as in JSON. Never throws or mutates, and takes a limited time.
  */
 export function toJSONSafe(value: unknown): unknown {
-  return copy(value, { ancestors: new Set(), nodes: 0 });
-}
+  const ancestors = new Set<object>();
+  let nodes = 0;
 
-interface Walk {
-  ancestors: Set<object>;
-  nodes: number;
-}
+  function copy(given: unknown): unknown {
+    if (typeof given === "bigint") return String(given);
+    if (typeof given === "number") return Number.isFinite(given) ? given + 0 : null; // `+ 0` converts -0, which JSON does not have.
+    if (typeof given === "function" || typeof given === "symbol") return undefined;
+    if (typeof given !== "object" || given === null) return given;
+    if (ancestors.has(given)) return "[circular]";
+    if (ancestors.size >= maxDepth) return "[too deep]";
+    ancestors.add(given);
+    try {
+      return copyObject(given);
+    } catch {
+      return "[unreadable]"; // A getter, a proxy or `toJSON` threw.
+    } finally {
+      ancestors.delete(given);
+    }
+  }
 
-function copy(value: unknown, walk: Walk): unknown {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return value;
-    case "number":
-      return Number.isFinite(value) ? value + 0 : null; // `+ 0` converts -0, which JSON does not have.
-    case "bigint":
-      return value.toString();
-    case "object":
-      return value === null ? null : copyObject(value, walk);
-    default:
-      return undefined;
+  function copyObject(object: object): unknown {
+    // Errors come before `toJSON`: that of some HTTP clients returns the request with its credentials.
+    if (object instanceof Error) return { name: String(object.name), message: String(object.message) };
+    const form = readJSONForm(object);
+    if (form !== undefined) return copy(form[0]);
+    if (object instanceof Number || object instanceof String || object instanceof Boolean)
+      return copy(object.valueOf());
+    const source = object instanceof Map || object instanceof Set ? [...object] : object;
+    const list: unknown[] | undefined = Array.isArray(source) ? [] : undefined;
+    const members: JSONObject = {};
+    for (const key of Object.keys(source)) {
+      if (++nodes > maxNodes) break;
+      const copied = copy((source as JSONObject)[key]);
+      if (list !== undefined) list.push(copied ?? null);
+      else if (copied !== undefined) setOwn(members, key, copied);
+    }
+    return list ?? members;
   }
-}
 
-function copyObject(object: object, walk: Walk): unknown {
-  if (walk.ancestors.has(object)) return "[circular]";
-  if (walk.ancestors.size >= maxDepth) return "[too deep]";
-  if (++walk.nodes > maxNodes) return "[too large]";
-  walk.ancestors.add(object);
-  try {
-    return copyContent(object, walk);
-  } catch {
-    return "[unreadable]"; // A getter, a proxy trap or toJSON threw.
-  } finally {
-    walk.ancestors.delete(object);
-  }
-}
-
-function copyContent(object: object, walk: Walk): unknown {
-  // Errors come before `toJSON`: that of some HTTP clients returns the request with its credentials.
-  if (object instanceof Error) return { name: String(object.name), message: String(object.message) };
-  if (typeof (object as { toJSON?: unknown }).toJSON === "function") {
-    return copy((object as { toJSON(): unknown }).toJSON(), walk);
-  }
-  if (Array.isArray(object)) return copyList(object, walk);
-  if (object instanceof Map || object instanceof Set) return copyList([...object], walk);
-  if (object instanceof Number || object instanceof String || object instanceof Boolean) {
-    return copy(object.valueOf(), walk);
-  }
-  return copyProperties(object as Record<string, unknown>, walk);
-}
-
-function copyList(list: readonly unknown[], walk: Walk): unknown[] {
-  const result: unknown[] = [];
-  for (let index = 0; index < list.length && walk.nodes <= maxNodes; index++) {
-    walk.nodes++;
-    result.push(copy(list[index], walk) ?? null);
-  }
-  return result;
-}
-
-function copyProperties(object: Record<string, unknown>, walk: Walk): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const key of Object.keys(object)) {
-    if (++walk.nodes > maxNodes) break;
-    const value = copy(object[key], walk);
-    if (value !== undefined) setOwn(result, key, value);
-  }
-  return result;
+  return copy(value);
 }

@@ -1,7 +1,6 @@
 import { fromBase64 } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
-import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
-import { quote } from "../internal/text.ts";
+import { describeUnsendable, findUnsendable, type Unsendable } from "../internal/unsendable.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError, type CallErrorOptions } from "./error.ts";
 import type { CallErrorJSON } from "./error-json.ts";
@@ -37,9 +36,6 @@ export function formatOperationPath(namespace: string, name: string): string | u
   }
 }
 
-/** Maximum depth of a result. A deeper one probably contains itself. */
-const maxResultDepth = 1_000;
-
 /**
  * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
  * with the path of a value that JSON cannot carry.
@@ -48,19 +44,20 @@ const maxResultDepth = 1_000;
 export function toJSONText(
   value: unknown,
   label = "result",
-  maxDepth = maxResultDepth,
+  maxDepth?: number,
   options: CallErrorOptions = {},
 ): string | undefined {
+  if (value === undefined) return undefined;
+  const fail = (found: Unsendable, more: CallErrorOptions) =>
+    new CallError("EXECUTION_ERROR", `The ${label} ${describeUnsendable(found)}.`, found, more);
+  let found: Unsendable | undefined;
   try {
-    return stringifyStrictly(value, maxDepth);
-  } catch (error) {
-    if (!(error instanceof NotJSON)) throw error;
-    const { path, reason, cause } = error;
-    const value = path === "" ? "" : ` has a value at ${quote(path)} that`;
-    const message = `The ${label}${value} cannot be sent: ${reason}.`;
-    const given = cause === undefined ? options : { ...options, cause };
-    throw new CallError("EXECUTION_ERROR", message, { path, reason }, given);
+    found = findUnsendable(value, maxDepth);
+    if (found === undefined) return JSON.stringify(value);
+  } catch (cause) {
+    throw fail({ path: "", reason: "reading it failed" }, { ...options, cause }); // A getter or `toJSON` threw.
   }
+  throw fail(found, options);
 }
 
 /** Returns the error that problem details describe; `undefined` if they have no code and another program sent them. */

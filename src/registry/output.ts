@@ -14,6 +14,7 @@ import {
   compileSchema,
   createInstanceReader,
   createNormaliser,
+  findLostDigits,
   looksClassless,
   type Normalised,
   type QuickCheck,
@@ -92,11 +93,19 @@ export function createWrapper(
         return isClean(value) ? envelope : finish(envelope);
       }
       const envelope = restoreData(value);
-      return isExempt(envelope) || isClean(envelope.data) ? envelope : finish(envelope);
+      if (isExempt(envelope)) return envelope;
+      const finished = isClean(envelope.data) ? envelope : finish(envelope);
+      return envelope.meta.source === "local" ? finished : reportLostDigits(entry, finished);
     } catch (error) {
       throw mapError(error); // Reading the data may throw.
     }
   };
+}
+
+/** Reports integers beyond 2^53, which lost digits when foreign JSON was parsed. Local data is not searched. */
+function reportLostDigits(entry: OperationEntry, envelope: ResponseEnvelope): ResponseEnvelope {
+  const { data } = envelope;
+  return withDrift(entry, envelope, { data, ...findLostDigits(data) });
 }
 
 function reportBlocks(data: unknown, { drift = [] }: Normalised): Normalised {
@@ -113,7 +122,9 @@ function withDrift(
   const { meta } = envelope;
   if (drift.length === 0) return data === envelope.data ? envelope : { data, meta };
   reportDrift(entry, drift);
-  const earlier = meta.drift ?? [];
+  // A number that lost digits may also be reported as a mismatch. Both are one difference.
+  const isNew = (known: Drift) => !drift.some(({ path, kind }) => path === known.path && kind === known.kind);
+  const earlier = meta.drift?.filter(isNew) ?? [];
   const all: Drift[] = earlier.length === 0 ? drift : [...earlier, ...drift].slice(0, 20);
   const total = (meta.driftTotal ?? earlier.length) + (driftTotal ?? drift.length);
   setInspection(all, (list, options, format) => format([...list], options)); // otherwise nested too deeply to be shown

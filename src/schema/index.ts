@@ -23,11 +23,11 @@ export {
   createDefaultFiller,
   createInstanceReader,
   createNormaliser,
+  findLostDigits,
   type InstanceReader,
   looksClassless,
   type Normalised,
   type QuickCheck,
-  restoreDigits,
   toCallerView,
 } from "./normalise/index.ts";
 export { Resolver } from "./references.ts";

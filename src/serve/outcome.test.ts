@@ -180,6 +180,18 @@ describe("JSON of results", () => {
     );
   });
 
+  test("a value that cannot be read is refused with the error as its cause", () => {
+    const cause = new Error("closed");
+    const fail = () => {
+      throw cause;
+    };
+    const expected = { code: "EXECUTION_ERROR", message: "The result cannot be sent: reading it failed.", cause };
+
+    for (const value of [{ a: { toJSON: fail } }, Object.defineProperty({}, "a", { get: fail, enumerable: true })]) {
+      expect(() => toJSONText(value)).toThrow(expect.objectContaining(expected));
+    }
+  });
+
   test("the message names the value", () => {
     expect(() => toJSONText({ a: 1n })).toThrow(/^The result has a value at "\/a" that cannot be sent: /);
     expect(() => toJSONText(new Error("x"))).toThrow(/^The result cannot be sent: JSON does not have an Error; /);

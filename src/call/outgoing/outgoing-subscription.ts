@@ -1,6 +1,5 @@
 import { type Expiring, expireAt, monotonicNow } from "../../internal/deadlines.ts";
 import { Linked } from "../../internal/linked-set.ts";
-import { roughSize } from "../../internal/rough-size.ts";
 import {
   CallError,
   checkSubscribeOptions,
@@ -12,6 +11,7 @@ import {
   withDeadline,
 } from "../../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
+import { roughSize } from "../rough-size.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import type { Credit, SubscribeRequestOptions } from "./request-frame.ts";
 

@@ -1,7 +1,7 @@
-import { classNameOf } from "../../internal/instances.ts";
 import { toJSONSafe } from "../../internal/json-safe.ts";
 import { isObject } from "../../internal/objects.ts";
 import { quote, truncate } from "../../internal/text.ts";
+import { describeUnsendable, type Unsendable } from "../../internal/unsendable.ts";
 import { CallError, type CallErrorOptions, isCallError, mapError } from "../../operation/index.ts";
 
 /** Error codes of JSON-RPC and MCP with a defined meaning. Codes from -32000 to -32019 are defined by each server. */
@@ -38,9 +38,9 @@ export function toolNotFound(operationId: string, cause: unknown): CallError {
   return new CallError("OPERATION_NOT_FOUND", message, { operationId }, { ...notRun, cause });
 }
 
-/** `VALIDATION_ERROR`: the arguments contain an object whose content JSON would silently drop. */
-export function notJSON(operationId: string, object: object): CallError {
-  const message = `${quote(operationId)} cannot be called: its arguments contain a ${classNameOf(object)}, which JSON cannot represent. Pass JSON values only.`;
+/** `VALIDATION_ERROR`: JSON would silently lose a part of the input. */
+export function notJSON(operationId: string, found: Unsendable): CallError {
+  const message = `${quote(operationId)} cannot be called: its input ${describeUnsendable(found)}. Pass JSON values only.`;
   return new CallError("VALIDATION_ERROR", message, { operationId }, notRun);
 }
 

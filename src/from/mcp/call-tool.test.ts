@@ -62,7 +62,7 @@ describe("a call", () => {
     await expect(call({ files: [new Blob(["x"])] })).rejects.toMatchObject({
       code: "VALIDATION_ERROR",
       message:
-        '"fake.echo" cannot be called: its arguments contain a Blob, which JSON cannot represent. Pass JSON values only.',
+        '"fake.echo" cannot be called: its input has a value at "/files/0" that cannot be sent: JSON does not have a Blob. Pass JSON values only.',
       mayHaveRun: false,
     });
     expect(calls).toBe(0);

@@ -1,6 +1,6 @@
-import { findNotJSON } from "../../internal/instances.ts";
 import { logger } from "../../internal/log.ts";
 import { isObject, type JSONObject } from "../../internal/objects.ts";
+import { findUnsendable } from "../../internal/unsendable.ts";
 import { markToolHandler, type OperationContext, type OperationHandler, type Progress } from "../../operation/index.ts";
 import { isInvalidParams, notJSON, toCallError, toolNotFound } from "./call-errors.ts";
 import type { MCPProgress, MCPRequestOptions, MCPTool, MCPToolResult } from "./connection/index.ts";
@@ -56,8 +56,8 @@ function createCaller(tool: MCPTool, host: ToolHost, operationId: string): CallT
   };
 
   return (given, context) => {
-    const dropped = findNotJSON(given);
-    if (dropped !== undefined) throw notJSON(operationId, dropped);
+    const found = findUnsendable(given);
+    if (found !== undefined) throw notJSON(operationId, found);
     const options = { tool, ...toRequestOptions(context, operationId) };
     return connection.callTool({ name, arguments: given }, options).catch(explain);
   };

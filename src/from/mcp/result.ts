@@ -1,5 +1,4 @@
 import type { TSchema } from "typebox";
-import { isUnsafe, noteInexact, noteUnsafeIntegers } from "../../internal/exact-json.ts";
 import { isObject } from "../../internal/objects.ts";
 import { CallError, type MCPContentBlock, mcpEnvelope, type ResponseEnvelope } from "../../operation/index.ts";
 import { compileSchema } from "../../schema/index.ts";
@@ -32,9 +31,7 @@ export function toMCPEnvelope(result: MCPToolResult, rules: ResultRules): Respon
     ...(structuredContent !== undefined && { structuredContent }),
     ...(isObject(result._meta) && { _meta: result._meta }),
   };
-  const envelope = mcpEnvelope(chooseData(content, structuredContent, isError, rules), meta);
-  if (!isError) noteLostDigits(envelope);
-  return envelope;
+  return mcpEnvelope(chooseData(content, structuredContent, isError, rules), meta);
 }
 
 function chooseData(
@@ -49,13 +46,6 @@ function chooseData(
   if (isError || rules.outputSchema === undefined) return content;
   const parsed = parseOnlyText(content, rules.outputSchema, rules.isWrapped);
   return parsed === undefined ? content : parsed.value;
-}
-
-/** Marks integers beyond 2^53, which may have lost digits. The JSON of the message is no longer available. */
-function noteLostDigits(envelope: ResponseEnvelope): void {
-  const { data } = envelope;
-  if (typeof data === "number" && isUnsafe(data)) noteInexact(envelope, "data", undefined);
-  else noteUnsafeIntegers(data);
 }
 
 function assertIsResult(result: unknown, id: string): asserts result is MCPToolResult {

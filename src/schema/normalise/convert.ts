@@ -1,10 +1,7 @@
-import type { TSchema } from "typebox";
-import { hasLost, holdsInexact, inexactNumbersIn, isUnsafe } from "../../internal/exact-json.ts";
-import { isObject } from "../../internal/objects.ts";
+import { isDataObject, type JSONObject } from "../../internal/objects.ts";
 import { DriftLog } from "./drift-log.ts";
 import type { Normalised } from "./normaliser.ts";
-import { mapParts } from "./parts.ts";
-import { type Plan, Planner } from "./plan.ts";
+import { looksClassless } from "./unchanged-check.ts";
 
 /** Types that a value can be converted to, in the order of the attempts. */
 const targets = ["integer", "number", "boolean", "string"] as const;
@@ -35,8 +32,8 @@ function convertTo(target: (typeof targets)[number], value: unknown): string | n
     case "boolean":
       return value === "true" ? true : value === "false" ? false : undefined;
     case "string":
-      if (typeof value === "boolean") return String(value);
-      return typeof value === "number" && !isUnsafe(value) && !Object.is(value, -0) ? String(value) : undefined;
+      if (typeof value !== "number") return typeof value === "boolean" ? String(value) : undefined;
+      return Math.abs(value) <= Number.MAX_SAFE_INTEGER && !Object.is(value, -0) ? String(value) : undefined;
   }
 }
 
@@ -68,59 +65,36 @@ function toDigits(text: string): string | undefined {
   return `${sign}${significant}e${scale}`;
 }
 
-const flatPlans = new WeakMap<object, Plan>();
+/** Returns whether a value is a number beyond 2^53, where doubles no longer represent every integer. */
+function isUnsafe(value: unknown): boolean {
+  return typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
+}
 
-/**
- * Replaces numbers that a double cannot represent by their digits where the schema accepts a string. Other numbers that
- * lost digits are unchanged and reported as `mismatch`. `digits` are those of the data itself, if it is such a number.
- */
-export function restoreDigits(schema: TSchema, data: unknown, digits?: string): Normalised {
-  const plan = flatPlanOf(schema);
+/** Reports each number in foreign data that may have lost digits when its JSON was parsed. */
+export function findLostDigits(data: unknown): Pick<Normalised, "drift" | "driftTotal"> {
+  if (!holdsUnsafe(data)) return {};
   const log = new DriftLog();
-  const restored =
-    typeof data === "number" && digits !== undefined
-      ? restoreNumber(plan, data, digits, log)
-      : restoreParts(plan, data, log);
-  return { data: restored, ...log.report() };
+  noteUnsafe(data, log);
+  return log.report();
 }
 
-function flatPlanOf(schema: TSchema): Plan {
-  let plan = isObject(schema) ? flatPlans.get(schema) : undefined;
-  if (plan === undefined) {
-    plan = new Planner(schema, true).root;
-    if (isObject(schema)) flatPlans.set(schema, plan);
+/** Runs for every foreign result, and allocates nothing. */
+function holdsUnsafe(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return isUnsafe(value);
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) if (holdsUnsafe(value[index])) return true;
+  } else if (looksClassless(value)) {
+    for (const key in value) if (holdsUnsafe((value as JSONObject)[key])) return true;
   }
-  return plan;
+  return false;
 }
 
-function restoreParts(plan: Plan | undefined, value: unknown, log: DriftLog): unknown {
-  if (plan === undefined || !holdsInexact(value)) return value;
-  const digits = inexactNumbersIn(value);
-  return mapParts(value, (part, key) => {
-    const child = typeof key === "number" ? plan.array.planAt(key) : plan.object.childOf(key);
-    const name = String(key);
+function noteUnsafe(value: unknown, log: DriftLog): void {
+  if (isUnsafe(value)) log.mismatch("may have lost digits; ask the API for strings");
+  if (!Array.isArray(value) && !isDataObject(value)) return;
+  for (const key of Object.keys(value)) {
     log.path.push(key);
-    const restored =
-      typeof part === "number" && digits?.has(name)
-        ? restoreNumber(child, part, digits.get(name), log)
-        : restoreParts(child, part, log);
+    noteUnsafe((value as JSONObject)[key], log);
     log.path.pop();
-    return restored;
-  });
-}
-
-/** Leaves a number of an unknown property without a report, because it is stripped later. */
-function restoreNumber(plan: Plan | undefined, number: number, digits: string | undefined, log: DriftLog): unknown {
-  if (plan === undefined) return number;
-  const { document } = plan.planner;
-  if (digits !== undefined && acceptsString(plan) && document.hasSelfContainedParts && plan.isValid(digits)) {
-    log.change("converted", "number to string");
-    return digits;
   }
-  if (hasLost(number, digits)) log.mismatch("has more digits than a number can represent");
-  return number;
-}
-
-function acceptsString({ schemas }: Plan): boolean {
-  return schemas.some(({ type }) => type === "string" || (Array.isArray(type) && type.includes("string")));
 }

@@ -1,5 +1,4 @@
 import { createId } from "../../internal/request-id.ts";
-import { TurnoverMap } from "../../internal/turnover-map.ts";
 import type { OperationSpec } from "../../operation/index.ts";
 import {
   type Broadcast,
@@ -19,6 +18,7 @@ import {
   transportClosed,
   type Unsubscribe,
 } from "../transport.ts";
+import { TurnoverMap } from "../turnover-map.ts";
 import { type Claims, claimsOf, type EventTargetLike, EventTargetPeers } from "./event-target-state.ts";
 
 const replyTypes = ["call.responded", "call.progressed", "call.completed", "call.error"] as const;

@@ -1,5 +1,4 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
@@ -11,6 +10,7 @@ import {
   type SendFollowUp,
   toFailedFrame,
 } from "../transport.ts";
+import { TurnoverMap } from "../turnover-map.ts";
 import type { ClockSync, PeerClock } from "./clock-sync.ts";
 
 /** A peer that calls this one: at the other end of a channel, or at an address on a broker. */

@@ -1,6 +1,6 @@
-import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, limitExceeded } from "../../operation/index.ts";
 import { isLastReply, type ReplyFrame, requestPending, toFailedFrame } from "../transport.ts";
+import { TurnoverMap } from "../turnover-map.ts";
 
 /** Identifies one attempt of a call in frames that refer to several calls. */
 export interface CallRef {

@@ -41,20 +41,20 @@ test.each([
 });
 
 test.each<[string, unknown, string]>([
-  ["application/json", { file: new Blob(["x"]) }, "Blob"],
-  ["application/json", { list: [new Map([["a", 1]])] }, "Map"],
-  ["application/json", { bytes: new Uint8Array(2) }, "Uint8Array"],
-  ["*/*", { headers: new Headers() }, "Headers"],
-  ["multipart/form-data", { meta: { query: new URLSearchParams("a=1") } }, "URLSearchParams"],
-  ["application/x-www-form-urlencoded", { meta: { file: new Blob(["x"]) } }, "Blob"],
-])("%s refuses %o, of which JSON would lose the content", async (type, body, name) => {
+  ["application/json", { file: new Blob(["x"]) }, "JSON does not have a Blob"],
+  ["application/json", { list: [new Map([["a", 1]])] }, "JSON does not have a Map; use an object or an array"],
+  ["application/json", { bytes: new Uint8Array(2) }, "JSON does not have bytes; use base64"],
+  ["*/*", { headers: new Headers() }, "JSON does not have a Headers"],
+  ["multipart/form-data", { meta: { query: new URLSearchParams("a=1") } }, "JSON does not have an URLSearchParams"],
+  ["application/x-www-form-urlencoded", { meta: { file: new Blob(["x"]) } }, "JSON does not have a Blob"],
+])("%s refuses %o, of which JSON would lose the content", async (type, body, reason) => {
   await using server = await startServer();
 
   const error = await failureOf(callEndpoint({ ...planOf([type]), baseUrl: server.origin }, { body }));
 
   expect(error).toMatchObject({
     code: "VALIDATION_ERROR",
-    message: `Cannot call "shop.op" because of its argument "body": it contains a ${name}, which JSON cannot represent.`,
+    message: `Cannot call "shop.op" because of its argument "body": it contains a value that cannot be sent: ${reason}.`,
     mayHaveRun: false,
   });
   expect(server.received).toEqual([]);
@@ -271,9 +271,10 @@ const cycle: Record<string, unknown> = { secret: "canary" };
 cycle["self"] = cycle;
 
 test.each([
-  ["application/json", cycle, "cannot be converted to a string"],
-  ["application/json", { a: 1n }, "cannot be converted to a string"],
-  ["application/json", () => {}, "must be a JSON value"],
+  ["application/json", cycle, "contains a value that cannot be sent: it contains itself"],
+  ["application/json", { a: 1n }, "cannot be sent: JSON does not have integers of this size; use a string"],
+  ["application/json", () => {}, "cannot be sent: JSON does not have values of type function"],
+  ["application/json", { a: Number.NaN }, "cannot be sent: JSON does not have NaN"],
   ["application/xml", { a: 1 }, "must be a string to be sent as application/xml"],
   ["application/x-www-form-urlencoded", "canary", "must be an object to be sent as a form"],
   ["multipart/form-data", "canary", "must be an object to be sent as multipart"],

@@ -1,4 +1,4 @@
-import { classNameOf, findNotJSON } from "../../../internal/instances.ts";
+import { findUnsendable } from "../../../internal/unsendable.ts";
 
 const notUnreserved = /[!'()*]/g;
 const tripleOrReserved = /%25([0-9A-Fa-f]{2})|%(?:3A|2F|3F|40|21|24|28|29|2A|2B|2C|3B|3D)/g;
@@ -50,13 +50,11 @@ export function toText(value: unknown): string {
   return String(value);
 }
 
-/** Converts a value to JSON. Throws a `TypeError` if JSON would silently lose an object, such as a `Blob`. */
+/** Converts a value to JSON. Throws a `TypeError` if JSON would silently lose a part of it, such as a `Blob`. */
 export function toJSON(value: unknown): string {
-  const lost = findNotJSON(value);
-  if (lost !== undefined) throw new TypeError(`contains a ${classNameOf(lost)}, which JSON cannot represent`);
-  const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError("must be a JSON value");
-  return text;
+  const found = findUnsendable(value);
+  if (found !== undefined) throw new TypeError(`contains a value that cannot be sent: ${found.reason}`);
+  return JSON.stringify(value);
 }
 
 /** Whether a value counts as absent, as in RFC 6570: `undefined` and `null`. */

@@ -1,4 +1,3 @@
-import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
 import {
   type CallError,
   envelopeLevels,
@@ -9,6 +8,7 @@ import {
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import type { FramedItem } from "./framing.ts";
+import { parseForeign, TooDeep } from "./json.ts";
 import { restoreEnvelope } from "./operation-response.ts";
 import type { HTTPFacts } from "./response.ts";
 
@@ -104,9 +104,7 @@ export class ItemQueue {
     const { statusCode, headers, contentType } = this.#facts!;
     const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
     // Inlined: for small events, `httpEnvelope` and its copy of the meta would dominate the cost.
-    const envelope: ResponseEnvelope = { data, meta: { source: "http", statusCode, headers, contentType, event } };
-    if (typeof data === "number") noteNumber(envelope, text);
-    return envelope;
+    return { data, meta: { source: "http", statusCode, headers, contentType, event } };
   }
 
   /** Returns the value of a subscription that a trusted server sent, or ends the stream with the problem it sent. */

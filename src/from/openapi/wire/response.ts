@@ -1,12 +1,12 @@
 import type { Bytes } from "../../../internal/base64.ts";
 import { BodyTooLarge, readBody } from "../../../internal/body.ts";
-import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
 import { statusTexts } from "../../../internal/http.ts";
 import { redact, redactDeep } from "../../../internal/secrets.ts";
 import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
+import { parseForeign, TooDeep } from "./json.ts";
 import { charsetOf, isJSON, isText } from "./media-type.ts";
 import type { WireRequest } from "./request.ts";
 
@@ -36,9 +36,7 @@ export function compileResponse(
       if (error instanceof BodyTooLarge) throw tooLarge(operationId, "response", limits.responseBytes);
       throw error;
     }
-    const envelope = httpEnvelope(toData(bytes, meta, request), meta);
-    if (typeof envelope.data === "number") noteNumber(envelope, decode(bytes, meta.contentType) ?? "");
-    return envelope;
+    return httpEnvelope(toData(bytes, meta, request), meta);
   }
 
   function toData(bytes: Bytes, { contentType, statusCode }: HTTPFacts, request: WireRequest): unknown {

@@ -1,7 +1,6 @@
 import { backOffDelay } from "../../../internal/back-off.ts";
 import { cancelBody } from "../../../internal/body.ts";
 import { startTimer } from "../../../internal/timers.ts";
-import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
 import { pause } from "../../../internal/wait.ts";
 import {
   CallError,
@@ -22,6 +21,7 @@ import { fromNetworkError } from "./network-error.ts";
 import type { WireRequest } from "./request.ts";
 import { toMeta } from "./response.ts";
 import { CallScope } from "./scope.ts";
+import { InvalidUTF8, UTF8Reader } from "./utf8-reader.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 
