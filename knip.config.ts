@@ -13,7 +13,6 @@ const config: KnipConfig = {
     "src/cli/main.ts",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
-    "scripts/mutants/{runner,fresh-modules}.ts",
     "vitest.portable.config.ts",
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],

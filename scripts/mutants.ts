@@ -36,7 +36,8 @@ removed; statements that call, assign, return or throw removed. Strings, types, 
 Tests of a file: those that import it, and those of the same folder that reach it through imports; then others of the
 chosen folders up to 24; if there are fewer than 8, the nearest of src/ up to 8; never more than 32. A change is noticed
 when a test fails, the process crashes, or the tests take more than 60 s, of which at most 30 s of processor time. Time in
-which other programs use the processors does not count. Test files share a process and load the sources anew. Changes are made in copies of the tree; the working tree is never changed.`;
+which other programs use the processors does not count (on Linux). Test files share a process and load the sources anew.
+Changes are made in copies of the tree; the working tree is never changed.`;
 
 const { values, positionals } = readOptions(help, {
   allowPositionals: true,
@@ -57,6 +58,9 @@ const folders = positionals.length > 0 ? positionals.map((folder) => folder.repl
 /** Time limit of the tests of one mutant. Without a change they need about 10 s of processor time. */
 const limits: Limits = { waitMs: 60_000, busyMs: 30_000 };
 
+/** The result of a mutant that no test reaches. */
+const untested: TestRun = { outcome: "passed", durations: {}, ms: 0 };
+
 const started = performance.now();
 const timeLimit = AbortSignal.timeout(readNumber("minutes") * 60_000);
 const interruption = new AbortController();
@@ -69,7 +73,14 @@ try {
   console.error((error as Error).message);
   process.exitCode = 1;
 } finally {
-  rmSync(home, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 }); // Processes that were ended may still write.
+}
+
+/** A mutant, its tests, and the change on one line. */
+interface Planned {
+  mutant: Mutant;
+  tests: string[];
+  change: string;
 }
 
 async function main(): Promise<number> {
@@ -81,7 +92,9 @@ async function main(): Promise<number> {
   if (candidates.length === 0) throw new Error(`No change is possible in ${folders.join(", ")}. Pass folders of src/.`);
   const chosen = chooseMutants(candidates, readNumber("count"), readNumber("seed"));
   const findTests = createFindTests(tree, listFiles(tree, "src"), folders);
-  const plan = chosen.map((mutant) => ({ mutant, tests: findTests(mutant.file), change: describe(tree, mutant) }));
+  const plan = chosen.map(
+    (mutant): Planned => ({ mutant, tests: findTests(mutant.file), change: describe(tree, mutant) }),
+  );
   console.log(
     `${plan.length} of ${candidates.length} possible changes, seed ${values.seed}, ${commit ?? "working tree"}`,
   );
@@ -92,36 +105,7 @@ async function main(): Promise<number> {
     return 0;
   }
 
-  const signal = AbortSignal.any([interruption.signal, timeLimit]);
-  const slots = trees.map((path) => new Slot(path, signal));
-  const results: Result[] = [];
-  try {
-    const durations = await check(slots[0]!, [...new Set(plan.flatMap(({ tests }) => tests))]);
-    const left = [...plan];
-    await Promise.all(
-      slots.map(async (slot) => {
-        while (!signal.aborted) {
-          const next = left.shift();
-          if (next === undefined) return;
-          const { mutant, tests, change } = next;
-          const run: TestRun =
-            tests.length === 0
-              ? { outcome: "passed", durations: {}, ms: 0 }
-              : await slot.run(sortTests(mutant.file, tests, durations), mutant, limits);
-          const { outcome, failure, ms } = run;
-          const { file, line, kind } = mutant;
-          results.push({ file, line, kind, change, tests: tests.length, outcome, failure, ms });
-          console.log(
-            `${results.length}/${plan.length} ${outcome} ${(ms / 1_000).toFixed(1)} s ${file}:${line} ${change}`,
-          );
-        }
-      }),
-    );
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    for (const slot of slots) slot.close();
-  }
+  const results = await run(plan, trees);
   const minutes = (performance.now() - started) / 60_000;
   console.log(`\n${formatReport(results, folders)}`);
   console.log(`\n${results.length} of ${plan.length} changes tested in ${minutes.toFixed(1)} minutes`);
@@ -132,11 +116,39 @@ async function main(): Promise<number> {
   return interruption.signal.aborted ? 130 : 0;
 }
 
+/** Runs the tests of each mutant, with as many at the same time as there are trees, until the time limit. */
+async function run(plan: readonly Planned[], trees: readonly string[]): Promise<Result[]> {
+  const signal = AbortSignal.any([interruption.signal, timeLimit]);
+  const slots = trees.map((tree) => new Slot(tree, signal));
+  const results: Result[] = [];
+  const left = [...plan];
+  try {
+    const durations = await check(slots[0]!, [...new Set(plan.flatMap(({ tests }) => tests))]);
+    const work = async (slot: Slot) => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        const { mutant, tests, change } = next;
+        const { file, line, kind } = mutant;
+        const { outcome, failure, ms } =
+          tests.length === 0 ? untested : await slot.run(sortTests(file, tests, durations), mutant, limits);
+        results.push({ file, line, kind, change, tests: tests.length, outcome, failure, ms });
+        const seconds = (ms / 1_000).toFixed(1);
+        console.log(`${results.length}/${plan.length} ${outcome} ${seconds} s ${file}:${line} ${change}`);
+      }
+    };
+    await Promise.all(slots.map(work));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    for (const slot of slots) slot.close();
+  }
+  return results;
+}
+
 /** Runs all tests without a change. Returns how long each file takes. */
 async function check(slot: Slot, tests: readonly string[]): Promise<Record<string, number>> {
   const { outcome, failure, durations, ms } = await slot.run(tests, undefined, { waitMs: 600_000, busyMs: 600_000 });
   if (outcome !== "passed")
-    throw new Error(`The tests fail without a change (${outcome}). Repair this first: ${failure}`);
+    throw new Error(`Without a change the tests end with "${outcome}": ${failure ?? "no test failed"}`);
   console.log(`${tests.length} test files pass without a change, in ${(ms / 1_000).toFixed(1)} s`);
   return durations;
 }
@@ -154,7 +166,7 @@ function describe(tree: string, mutant: Mutant): string {
 
 /** The files of the folders that are part of the package. */
 function listSources(tree: string): string[] {
-  const isSource = (file: string) => !/(?:\.test|\.test-d|\.d|^testing|\/testing)\.ts$/.test(file);
+  const isSource = (file: string) => !/(?:\.test|\.test-d|\.d|\/testing)\.ts$/.test(file);
   return folders.flatMap((folder) => listFiles(tree, folder)).filter(isSource);
 }
 

@@ -11,8 +11,13 @@ export interface Order {
   tests: string[];
 }
 
-/** What the parent receives: `ready` once, then one result per order. */
-export type Report = { kind: "ready" } | { kind: "result"; failures: string[]; durations: Record<string, number> };
+/** What the parent receives: once when Vitest has started, and then for each order. */
+export interface Report {
+  /** Failed tests, files that did not load, and errors that no test handles. */
+  failures: string[];
+  /** Duration in ms of each file, by absolute path. */
+  durations: Record<string, number>;
+}
 
 /** Runs files in the order of the parent, which puts those first that fail soonest. */
 class InOrder extends BaseSequencer {
@@ -49,7 +54,7 @@ const [unit] = vitest.projects;
 unit!.config.setupFiles.push(fileURLToPath(new URL("./fresh-modules.ts", import.meta.url)));
 
 process.on("message", ({ changed, tests }: Order) => void run(changed, tests));
-report({ kind: "ready" });
+report();
 
 async function run(changed: readonly string[], tests: readonly string[]): Promise<void> {
   failures = [];
@@ -61,7 +66,7 @@ async function run(changed: readonly string[], tests: readonly string[]): Promis
   } catch (error) {
     failures.push(String(error));
   }
-  report({ kind: "result", failures, durations });
+  report();
 }
 
 function describeFailures(module: TestModule): string[] {
@@ -70,6 +75,6 @@ function describeFailures(module: TestModule): string[] {
   return names.length > 0 ? names : [`${module.relativeModuleId}: did not load`];
 }
 
-function report(message: Report): void {
-  process.send!(message);
+function report(): void {
+  process.send!({ failures, durations } satisfies Report);
 }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { applyMutant, type Mutant } from "./candidates.ts";
-import type { Report } from "./runner.ts";
+import type { Order, Report } from "./runner.ts";
 import { type Limits, Stopwatch } from "./stopwatch.ts";
 
 /** What a run of tests showed. */
@@ -39,68 +39,62 @@ export class Slot {
   /** Runs tests with a mutant, or without one. Only the copy is changed, and only meanwhile. */
   async run(tests: readonly string[], mutant: Mutant | undefined, limits: Limits): Promise<TestRun> {
     const child = this.#child ?? (await this.#start());
-    const path = mutant && join(this.#tree, mutant.file);
-    const text = path && readFileSync(path, "utf8");
-    if (mutant && path && text) writeFileSync(path, applyMutant(text, mutant));
-    const changed = path ? [path] : [];
+    const path = mutant === undefined ? undefined : join(this.#tree, mutant.file);
+    const text = path === undefined ? "" : readFileSync(path, "utf8");
+    const changed = path === undefined ? this.#changed : [...this.#changed, path];
+    this.#changed = path === undefined ? [] : [path];
+    if (path !== undefined) writeFileSync(path, applyMutant(text, mutant!));
     try {
       const started = performance.now();
-      child.send({ changed: [...this.#changed, ...changed], tests: tests.map((test) => join(this.#tree, test)) });
+      child.send({ changed, tests: tests.map((test) => join(this.#tree, test)) } satisfies Order);
       const report = await this.#receive(child, limits);
       const ms = Math.round(performance.now() - started);
-      if (report === "timeout" || report === "crashed") {
-        this.close();
-        return { outcome: report, durations: {}, ms };
-      }
-      const { failures, durations } = report;
-      const relative = Object.entries(durations).map(([file, duration]) => [
-        file.slice(this.#tree.length + 1),
-        duration,
-      ]);
-      const outcome = failures.length > 0 ? "failed" : "passed";
-      return { outcome, failure: failures[0], durations: Object.fromEntries(relative), ms };
+      if (typeof report !== "string") return { ...readReport(report, this.#tree), ms };
+      this.close();
+      return { outcome: report, durations: {}, ms };
     } finally {
-      if (path && text) writeFileSync(path, text);
-      this.#changed = changed;
+      if (path !== undefined) writeFileSync(path, text);
     }
   }
 
   /** Ends the process and all that it started. They are one process group. */
   close(): void {
-    const pid = this.#child?.pid;
+    if (this.#child?.pid !== undefined) process.kill(-this.#child.pid, "SIGKILL");
     this.#child = undefined;
-    if (pid === undefined) return;
-    try {
-      process.kill(-pid, "SIGKILL");
-    } catch {
-      // They have ended.
-    }
   }
 
   async #start(): Promise<ChildProcess> {
     this.#signal.throwIfAborted();
     const child = fork(runner, { cwd: this.#tree, execArgv: ["--import", "tsx"], detached: true, stdio: "ignore" });
     this.#child = child;
-    const report = await this.#receive(child, startLimits);
-    if (typeof report === "string") throw new Error(`Vitest did not start in ${this.#tree}. Run its tests there.`);
-    return child;
+    child.on("exit", () => {
+      if (this.#child === child) this.#child = undefined;
+    });
+    if (typeof (await this.#receive(child, startLimits)) !== "string") return child;
+    throw new Error(`Vitest did not start in ${this.#tree}. Run the tests of the tree to see the reason.`);
   }
 
   /** Waits for the next report of the process. */
-  #receive(child: ChildProcess, limits: Limits): Promise<Extract<Report, { kind: "result" }> | "timeout" | "crashed"> {
+  #receive(child: ChildProcess, limits: Limits): Promise<Report | "timeout" | "crashed"> {
     const stopwatch = new Stopwatch(child.pid!);
     return new Promise((resolve, reject) => {
-      const end = (settle: () => void) => {
+      const end = (result: Report | "timeout" | "crashed") => {
         clearInterval(timer);
-        child.removeAllListeners();
+        child.off("message", end).off("exit", onExit);
         if (this.#signal.aborted) reject(this.#signal.reason);
-        else settle();
+        else resolve(result);
       };
+      const onExit = () => end("crashed");
       const timer = setInterval(() => {
-        if (stopwatch.exceeds(limits)) end(() => resolve("timeout"));
+        if (stopwatch.exceeds(limits)) end("timeout");
       }, 500);
-      child.once("message", (report) => end(() => resolve(report as never)));
-      child.once("exit", () => end(() => resolve("crashed")));
+      child.on("message", end).on("exit", onExit);
     });
   }
+}
+
+function readReport({ failures, durations }: Report, tree: string): Omit<TestRun, "ms"> {
+  const relative = Object.entries(durations).map(([file, duration]) => [file.slice(tree.length + 1), duration]);
+  const outcome = failures.length > 0 ? "failed" : "passed";
+  return { outcome, failure: failures[0], durations: Object.fromEntries(relative) };
 }
