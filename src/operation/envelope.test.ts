@@ -3,8 +3,8 @@ import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "./client.ts";
 import { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES } from "./envelope.ts";
-import type { HTTPResponseMeta } from "./envelope-fields.ts";
-import { MCPContentBlockSchema, ResponseEnvelopeSchema, ResponseMetaSchema } from "./schemas.ts";
+import { MCPContentBlockSchema } from "./mcp-content.ts";
+import { type HTTPResponseMeta, ResponseEnvelopeSchema, ResponseMetaSchema } from "./response-meta.ts";
 
 const local = { source: "local", operationId: "task.create", timestamp: 1 };
 const http = { source: "http", statusCode: 200, headers: {}, contentType: "text/plain" };

@@ -3,8 +3,7 @@ import { isObject } from "../internal/objects.ts";
 import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
 import { quote } from "../internal/text.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
-import { CallError, type CallErrorOptions } from "./error.ts";
-import type { CallErrorJSON } from "./error-json.ts";
+import { CallError, type CallErrorJSON, type CallErrorOptions } from "./error.ts";
 
 // How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
 

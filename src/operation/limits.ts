@@ -1,8 +1,7 @@
 import { describeValue, quote } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
-import type { CallError } from "./error.ts";
+import { type CallError, mapError } from "./error.ts";
 import { validationError } from "./errors.ts";
-import { mapError } from "./map-error.ts";
 
 /**
  * Limits on the cost of one call, document or connection. A missing or `undefined` field has its default.

@@ -5,12 +5,10 @@ import {
   type CallOperation,
   type CallOptions,
   type ClientAny,
-  explainPaths,
   formatOperationId,
   hasCode,
   type NestedCallOptions,
   type OperationEnv,
-  probedNames,
   type ResponseEnvelope,
   type SubscribeOptions,
   toDataIterator,
@@ -34,12 +32,8 @@ type AnyOperation = ClientAny<unknown, unknown>;
 export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
   return createLookup({
     label: "client",
-    find(namespace) {
-      if (core.namesIn(namespace) === undefined && probedNames.has(namespace)) return undefined;
-      return createClientNamespace(core, namespace, options);
-    },
+    find: (namespace) => createClientNamespace(core, namespace, options),
     names: () => core.namespaces(),
-    keeps: (namespace) => core.namesIn(namespace) !== undefined,
   });
 }
 
@@ -50,12 +44,8 @@ function createClientNamespace(
 ): Record<string, AnyOperation> {
   return createLookup({
     label: `client.${namespace}`,
-    find(name) {
-      if (probedNames.has(name) && core.namesIn(namespace)?.has(name) !== true) return undefined;
-      return createOperation(core, `${namespace}.${name}`, options);
-    },
+    find: (name) => createOperation(core, `${namespace}.${name}`, options),
     names: () => core.namesIn(namespace)?.keys() ?? [],
-    keeps: (name) => core.namesIn(namespace)?.has(name) === true,
   });
 }
 
@@ -80,8 +70,7 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
   }
   const operation = Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
   setInspection(operation, () => `[client.${id}]`);
-  const isKnown = core.operations.has(id);
-  return isKnown ? operation : explainPaths(operation, id, (longer) => createOperation(core, longer, base));
+  return operation;
 }
 
 /** How nested calls are checked: `trust` skips access rules, `attenuate` checks them against the scopes of the caller. */
@@ -162,7 +151,6 @@ function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller)
     label: `env.${namespace}`,
     find(name) {
       const entry = core.namesIn(namespace)?.get(name);
-      if (entry === undefined && isNamePrefix(core, namespace, name)) return createPath(`${namespace}.${name}`, call);
       if (entry === undefined || entry.isSubscription) return undefined;
       const { id } = entry;
       return (input?: unknown, options?: NestedCallOptions) => call(id, input, options);
@@ -171,19 +159,6 @@ function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller)
       for (const [name, entry] of core.namesIn(namespace) ?? []) if (!entry.isSubscription) yield name;
     },
   });
-}
-
-/** Returns whether a name starts with `start` and a separator, such as `issues/create` for `issues`. */
-function isNamePrefix(core: RegistryCore, namespace: string, start: string): boolean {
-  for (const name of core.namesIn(namespace)?.keys() ?? []) {
-    if (name.startsWith(start) && /^[^\w$]/.test(name.slice(start.length))) return true;
-  }
-  return false;
-}
-
-function createPath(id: string, call: Caller): OperationEnv[string][string] {
-  const operation = (input?: unknown, options?: NestedCallOptions) => call(id, input, options);
-  return explainPaths(operation, id, (longer) => createPath(longer, call));
 }
 
 /** Runs a call with the merged options of its client and its own. Never throws, even for invalid options. */

@@ -49,15 +49,16 @@ export function toFailure(entry: OperationEntry, error: unknown): CallError {
 }
 
 function toCallError(entry: OperationEntry, error: unknown): CallError {
-  if (!isCallError(error)) return mapError(error);
-  const nestedId = pipelineErrors.get(error);
-  if (nestedId !== undefined) return withMayHaveRun(nestedFailure(nestedId, error));
-  reportUndeclaredDetails(entry, error);
-  if (error.mayHaveRun !== false) return error;
-  const claimedBy = claimsNotRun.get(error);
-  if (claimedBy !== undefined && claimedBy !== entry.id) return withMayHaveRun(error);
-  claimsNotRun.set(error, entry.id);
-  return error;
+  const failure = mapError(error);
+  if (failure !== error) return failure;
+  const nestedId = pipelineErrors.get(failure);
+  if (nestedId !== undefined) return withMayHaveRun(nestedFailure(nestedId, failure));
+  reportUndeclaredDetails(entry, failure);
+  if (failure.mayHaveRun !== false) return failure;
+  const claimedBy = claimsNotRun.get(failure);
+  if (claimedBy !== undefined && claimedBy !== entry.id) return withMayHaveRun(failure);
+  claimsNotRun.set(failure, entry.id);
+  return failure;
 }
 
 /** Returns the error with `mayHaveRun: true`: the nested call may not have run, but the handler that made it has. */

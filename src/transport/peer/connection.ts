@@ -6,7 +6,7 @@ import {
   type Limits,
   limitExceeded,
   type OperationSpec,
-  operationUnknown,
+  operationNotFound,
 } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
@@ -308,6 +308,6 @@ export class Connection implements RemotePeer, Pulse {
 
   #serve(frame: CallRequested): void {
     if (this.incoming !== undefined) return this.#owner.serving?.run(this, this.incoming, frame);
-    this.send(toFailedFrame(frame.requestId, operationUnknown(frame.operationId)));
+    this.send(toFailedFrame(frame.requestId, operationNotFound(frame.operationId)));
   }
 }

@@ -3,9 +3,8 @@ import type { Duplex } from "node:stream";
 import type * as WS from "ws";
 import { clientLogger } from "../../internal/client-log.ts";
 import { readRawHeader } from "../../internal/http.ts";
-import { checkScopes, type Identity, type Limits, resolveDuration, resolveLimits } from "../../operation/index.ts";
+import { checkScopes, credentialEnded, type Identity, type Limits, resolveDuration, resolveLimits } from "../../operation/index.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
-import { credentialEnded } from "../../serve/refusals.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
@@ -137,7 +136,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
       const stopWatching = this.#gate.watch(
         admission,
         (reason) => {
-          connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason));
+          connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason, true));
           // The client can reconnect with a new token.
           connection.close(new Error("The token of the connection has expired or was removed"));
         },
