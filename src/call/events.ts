@@ -1,7 +1,7 @@
-import type { TUnsafe } from "typebox";
-import { array, object, type Shape } from "../internal/shape.ts";
-import { envelopeFields, specFields, toObjectSchema } from "../operation/index.ts";
+import { type TSchema, type TUnsafe, Type } from "typebox";
+import { OperationSpecSchema, ResponseEnvelopeSchema } from "../operation/index.ts";
 import { type Frame, frameFields, type PeerEvent } from "../transport/frames.ts";
+import type { Field, Shape } from "../transport/shape.ts";
 
 /** The frame of each event of the call protocol, by name. */
 export type CallEventMap = {
@@ -23,22 +23,65 @@ const descriptions: Readonly<Record<string, string>> = {
   creditDue: "For subscriptions: send call.credited when this value is consumed",
 };
 
-/** The fields of every event. Unlike frames, they include those of a spec and of an envelope, which are checked elsewhere. */
-const eventFields = {
-  ...frameFields,
-  "call.responded": { ...frameFields["call.responded"], output: object(envelopeFields) },
-  "peer.announced": { ...frameFields["peer.announced"], specs: array(object(specFields)) },
+/** The schemas of objects in frames, by the name of the field. Frames are not checked against them. */
+const objects: Readonly<Record<string, TSchema>> = {
+  identity: Type.Object({
+    id: Type.String(),
+    scopes: Type.Array(Type.String()),
+    resources: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+  }),
+  metadata: Type.Record(Type.String(), Type.Unknown()),
+  output: ResponseEnvelopeSchema,
+  progress: Type.Object({
+    progress: Type.Number(),
+    total: Type.Optional(Type.Number()),
+    message: Type.Optional(Type.String()),
+  }),
+  specs: Type.Array(OperationSpecSchema),
 };
 
 /** The schemas of the call protocol's events, by name. They are the same over every transport. */
 export const CallEventMap = Object.fromEntries(
-  Object.entries(eventFields).map(([type, { type: _, ...fields }]) => [type, toObjectSchema(describeFields(fields))]),
+  Object.entries(frameFields).map(([type, fields]) => [type, toEventSchema(fields)]),
 ) as { [Type in keyof CallEventMap]: TUnsafe<CallEventMap[Type]> };
-
-function describeFields(shape: Shape): Shape {
-  const described = Object.entries(shape).map(([name, field]) => [name, { ...field, description: descriptions[name] }]);
-  return Object.fromEntries(described);
-}
 
 /** Alias of {@link CallEventMap}. @alias */
 export const CallEventSchema = CallEventMap;
+
+/** The schema of an event. Additional properties are allowed. */
+function toEventSchema({ type: _, ...fields }: Shape): TSchema {
+  const properties = Object.entries(fields).map(([name, field]) => {
+    const description = descriptions[name];
+    const schema = objects[name] ?? toSchema(field, description === undefined ? {} : { description });
+    // JSON drops `undefined`, so a field that allows any value may be missing.
+    return [name, field.isOptional || field.kind === "unknown" ? Type.Optional(schema) : schema];
+  });
+  return Type.Object(Object.fromEntries(properties));
+}
+
+function toSchema(field: Field, options: { description?: string }): TSchema {
+  switch (field.kind) {
+    case "string": {
+      const { minLength, maxLength } = field;
+      return Type.String({
+        ...options,
+        ...(minLength > 0 && { minLength }),
+        ...(maxLength < Infinity && { maxLength }),
+      });
+    }
+    case "number": {
+      const { isInteger, min, max } = field;
+      const limits = {
+        ...(min > -Number.MAX_VALUE && { minimum: min }),
+        ...(max < Number.MAX_VALUE && { maximum: max }),
+      };
+      return isInteger ? Type.Integer({ ...options, ...limits }) : Type.Number({ ...options, ...limits });
+    }
+    case "array":
+      return Type.Array(toSchema(field.item, {}), options);
+    case "boolean":
+      return Type.Boolean(options);
+    default:
+      return Type.Unknown(options);
+  }
+}

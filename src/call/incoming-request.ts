@@ -6,7 +6,7 @@ import {
   type AuthenticatedIdentity,
   accessDenied,
   CallError,
-  credentialExpired,
+  credentialEnded,
   expiryOf,
   type Identity,
   isCallError,
@@ -261,7 +261,7 @@ async function authenticateCaller(
     const { code, message, details } = accessDenied(frame.operationId, "the caller could not be authenticated");
     throw new CallError(code, message, details, { cause, mayHaveRun: false });
   }
-  if (expiryOf(identity) <= Date.now()) throw credentialExpired(frame.operationId, false);
+  if (expiryOf(identity) <= Date.now()) throw credentialEnded(frame.operationId, "expired", false);
   return identity;
 }
 

@@ -1,7 +1,7 @@
 import { startTimer, type Timer } from "../internal/timers.ts";
 import {
   type CallError,
-  credentialExpired,
+  credentialEnded,
   expiryOf,
   type Identity,
   type ResponseEnvelope,
@@ -71,7 +71,7 @@ export class IncomingSubscription extends IncomingRequest {
 
   #endWhenExpired(operationId: string, expiresAt: number): void {
     if (expiresAt === Number.POSITIVE_INFINITY) return;
-    const end = () => this.endWith(credentialExpired(operationId, true));
+    const end = () => this.endWith(credentialEnded(operationId, "expired", true));
     this.#expiry = startTimer(end, Math.max(expiresAt - Date.now(), 0), { keepsAlive: false });
   }
 

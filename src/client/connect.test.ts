@@ -2,15 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
-import {
-  createInProcessTransport,
-  createRegistry,
-  defineOperation,
-  type Identity,
-  InProcessBus,
-  serveCalls,
-  Type,
-} from "../index.ts";
+import { createInProcessTransport, type Identity, InProcessBus, serveCalls } from "../index.ts";
 import { deferred } from "../internal/testing.ts";
 import type { Credentials } from "../serve/authenticator.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -66,31 +58,6 @@ test.each([
   const { value } = await client.task.changes({ upTo: 1 }).next();
 
   expect([id, value]).toEqual(["ali", 1]);
-});
-
-test("an operation that is called as a path of properties fails with the name that was meant", async () => {
-  const bus = new InProcessBus();
-  const registry = createRegistry({
-    operations: [
-      defineOperation({
-        namespace: "github",
-        name: "issues/create",
-        type: "mutation",
-        inputSchema: Type.Object({}),
-        outputSchema: Type.Object({}),
-        handler: () => ({}),
-      }),
-    ],
-  });
-  await using served = await serveCalls(registry, createInProcessTransport(bus));
-  await using client = connect(createInProcessTransport(bus));
-  const { issues } = client["github"] as unknown as Record<string, Record<string, () => Promise<unknown>>>;
-
-  expect(served).toBeDefined();
-  expect(inspect(issues)).toBe("[client.github.issues]");
-  await expect(issues!["create"]!()).rejects.toThrow(
-    'No operation "github.issues.create". Did you mean "github.issues/create"? Its name is not an identifier, so a client calls it as client.github["issues/create"](input).',
-  );
 });
 
 test("no connection is opened before the first call, and closing twice is allowed", async () => {

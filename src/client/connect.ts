@@ -2,13 +2,11 @@ import type { SignIdentity } from "../call/outgoing/index.ts";
 import { createLookup, setInspection } from "../internal/lookup.ts";
 import { assertObject } from "../internal/objects.ts";
 import {
-  explainPaths,
   hasCode,
   type Identity,
   type KnownOperations,
   type Limits,
   type OperationsByNamespace,
-  probedNames,
   type Register,
   type RemoteAny,
   type RemoteOperations,
@@ -85,9 +83,6 @@ export type GeneratedOperations<Declared = Register> = Declared extends {
   ? Operations
   : KnownOperations;
 
-/** Maximum number of cached names per client and per namespace, because names may come from untrusted input. */
-const maxRememberedNames = 1_000;
-
 /**
  * Returns a typed client of a remote registry, over HTTP (`http:`, `https:`), a WebSocket (`ws:`, `wss:`) or any transport.
  * The program does not load a registry or schemas. Connects with the first call. If that fails, the next call connects
@@ -157,19 +152,9 @@ function assertTransport(to: Transport): Transport {
   throw new TypeError(`connect() takes a URL or a transport.${hint}`);
 }
 
-/**
- * Creates an object that has a property for every name. The names of operations are not known here, so names that tools
- * read from every object are never found.
- */
-function createNames(label: string, create: (name: string) => unknown, dispose?: () => Promise<void>): object {
-  let remembered = 0;
-  return createLookup({
-    label,
-    find: (name) => (probedNames.has(name) ? undefined : create(name)),
-    names: () => [],
-    keeps: () => ++remembered <= maxRememberedNames,
-    dispose,
-  });
+/** Creates an object that has a property for every name. The names of operations are not known here. */
+function createNames(label: string, find: (name: string) => unknown, dispose?: () => Promise<void>): object {
+  return createLookup({ label, find, names: () => [], dispose });
 }
 
 type Call = (input?: unknown, options?: RemoteSubscribeOptions) => unknown;
@@ -187,5 +172,5 @@ function createOperation(connection: LazyConnection, id: string): RemoteAny<unkn
     );
   const operation = Object.assign(call, { envelope, isError: hasCode });
   setInspection(operation, () => `[client.${id}]`);
-  return explainPaths(operation, id, (longer) => createOperation(connection, longer)) as never;
+  return operation as never;
 }

@@ -10,7 +10,7 @@ import {
   formatOperationPath,
   isCallError,
   type Limits,
-  operationUnknown,
+  operationNotFound,
   parseOperationId,
   resolveLimits,
   toJSONText,
@@ -159,7 +159,7 @@ class HTTPTransport implements CallingTransport {
 function toPath(operationId: string): string {
   const { namespace = ".", name = "" } = parseOperationId(operationId) ?? {};
   const path = formatOperationPath(namespace, name);
-  if (path === undefined) throw operationUnknown(operationId);
+  if (path === undefined) throw operationNotFound(operationId);
   return path;
 }
 

@@ -2,22 +2,66 @@
 export interface LookupSource<T> {
   /** Label in strings and logs, such as `client.task`. */
   readonly label: string;
-  /** Returns the property with this name. Called once for an existing name; the result is cached. */
+  /** Returns the property with this name. The results for the first thousand names are cached. */
   find(name: string): T | undefined;
+  /** The names that are known to exist. */
   names(): Iterable<string>;
-  /** Returns whether a result is cached. Names of remote callers must not fill the memory. @default all */
-  keeps?(name: string): boolean;
-  /** Returns whether a function may be read under a reserved name. @default never */
-  allowsReserved?(name: string): boolean;
   /** Called at the end of `await using`. */
-  dispose?(): Promise<void>;
+  dispose?: (() => Promise<void>) | undefined;
 }
 
 /**
- * Methods that JavaScript calls implicitly when it converts an object to a string or JSON, or awaits it. Unless the source
- * allows it, they never resolve to a function, so that a conversion does not call an operation.
+ * Methods that JavaScript calls when it converts an object to a string or JSON, or awaits it. They never resolve to a
+ * function, so that a conversion does not call an operation.
  */
-const reservedNames: ReadonlySet<string> = new Set(["toString", "toLocaleString", "valueOf", "toJSON", "then"]);
+const conversions: ReadonlySet<string> = new Set(["toString", "toLocaleString", "valueOf", "toJSON", "then"]);
+
+/** Names that JavaScript or a test tool reads from every object. They resolve only to what is known to exist. */
+const probedNames: ReadonlySet<string> = new Set([
+  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute", "then", "toJSON"],
+  ...Object.getOwnPropertyNames(Object.prototype),
+]);
+
+/** Maximum number of cached names, because names may come from untrusted input. */
+const maxCachedNames = 1_000;
+
+/**
+ * Creates a read-only object that resolves its properties when they are read. It has no prototype, so that `constructor`
+ * and similar names are ordinary names. Converting it to a string or inspecting it does not resolve a property.
+ */
+export function createLookup<T>({ label, find, names, dispose }: LookupSource<T>): Record<string, T> {
+  const cache = new Map<string, T>();
+  const read = (name: string): T | undefined => {
+    let value = cache.get(name);
+    if (value === undefined && (!probedNames.has(name) || [...names()].includes(name))) {
+      value = find(name);
+      if (value !== undefined && cache.size < maxCachedNames) cache.set(name, value);
+    }
+    return typeof value === "function" && conversions.has(name) ? undefined : value;
+  };
+  const list = () => [...new Set(names())].filter((name) => !conversions.has(name) || read(name) !== undefined);
+  const format = () => `[${label}]`;
+  const target: Record<string | symbol, unknown> = {
+    __proto__: null,
+    toString: format,
+    toLocaleString: format,
+    valueOf() {
+      return this;
+    },
+    [Symbol.toPrimitive]: (hint: string) => (hint === "number" ? Number.NaN : format()),
+    [Symbol.toStringTag]: label,
+    [Symbol.asyncDispose]: dispose,
+  };
+  setInspection(target, () => inspectNames(label, names())); // Node inspects the target of a proxy.
+  return new Proxy(target as Record<string, T>, {
+    get: (own, key) => (typeof key === "string" ? read(key) : undefined) ?? own[key as string],
+    has: (_, key) => list().includes(key as string),
+    ownKeys: list,
+    getOwnPropertyDescriptor: (_, key) =>
+      list().includes(key as string) ? { value: read(key as string), enumerable: true, configurable: true } : undefined,
+    set: () => false,
+  });
+}
 
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 
@@ -44,90 +88,4 @@ export function inspectNames(label: string, names: Iterable<string>): string {
   const shown = all.slice(0, maxInspectedNames).map((name) => JSON.stringify(name));
   if (all.length > shown.length) shown.push(`and ${all.length - shown.length} more`);
   return shown.length === 0 ? `[${label}]` : `[${label}: ${shown.join(", ")}]`;
-}
-
-/**
- * Creates a read-only object that resolves its properties when they are read. It has no prototype, so that `constructor`
- * and similar names are ordinary names. Converting it to a string or inspecting it does not resolve a property.
- */
-export function createLookup<T>(source: LookupSource<T>): Record<string, T> {
-  const target: Record<string, T> = Object.create(null);
-  // Set on the target, because Node inspects the target of a proxy.
-  setInspection(target, () => inspectNames(source.label, source.names()));
-  return new Proxy<Record<string, T>>(target, new LookupHandler(source));
-}
-
-class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
-  readonly #source: LookupSource<T>;
-  readonly #found = new Map<string, T>();
-
-  constructor(source: LookupSource<T>) {
-    this.#source = source;
-  }
-
-  get(_target: object, key: string | symbol, receiver: unknown): unknown {
-    if (typeof key !== "string") return this.#ownSymbol(key);
-    return this.#isHidden(key) ? this.#ownForm(key, receiver) : this.#find(key);
-  }
-
-  #ownSymbol(key: symbol): unknown {
-    const { label } = this.#source;
-    if (key === Symbol.toPrimitive) return (hint: string) => (hint === "number" ? Number.NaN : `[${label}]`);
-    if (key === Symbol.toStringTag) return label;
-    if (key === Symbol.asyncDispose) return this.#source.dispose;
-    return key === inspectCustom ? () => inspectNames(label, this.#source.names()) : undefined;
-  }
-
-  #ownForm(key: string, receiver: unknown): unknown {
-    if (key === "valueOf") return () => receiver;
-    return key === "toString" || key === "toLocaleString" ? () => `[${this.#source.label}]` : undefined;
-  }
-
-  #find(key: string): T | undefined {
-    let value = this.#found.get(key);
-    if (value === undefined) {
-      value = this.#source.find(key);
-      if (value !== undefined && this.#source.keeps?.(key) !== false) this.#found.set(key, value);
-    }
-    return value;
-  }
-
-  has(_target: object, key: string | symbol): boolean {
-    return typeof key === "string" && this.ownKeys().includes(key);
-  }
-
-  ownKeys(): string[] {
-    return [...new Set(this.#source.names())].filter((name) => !this.#isHidden(name));
-  }
-
-  #isHidden(name: string): boolean {
-    return (
-      reservedNames.has(name) && typeof this.#find(name) !== "object" && this.#source.allowsReserved?.(name) !== true
-    );
-  }
-
-  getOwnPropertyDescriptor(target: object, key: string | symbol): PropertyDescriptor | undefined {
-    if (!this.has(target, key)) return undefined;
-    return { value: this.get(target, key, undefined), enumerable: true, configurable: true, writable: false };
-  }
-
-  set(): boolean {
-    return false;
-  }
-
-  defineProperty(): boolean {
-    return false;
-  }
-
-  deleteProperty(): boolean {
-    return false;
-  }
-
-  setPrototypeOf(): boolean {
-    return false;
-  }
-
-  preventExtensions(): boolean {
-    return false;
-  }
 }

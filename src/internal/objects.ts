@@ -14,6 +14,11 @@ export function assertObject(name: string, value: unknown, example: string): voi
   throw new TypeError(`${name}() takes an object, not ${describeValue(value)}. Example: ${example}.`);
 }
 
+/** Returns whether a value is an object, and also after JSON: a method `toJSON` could convert it to another value. */
+export function isJSONObject(value: unknown): value is JSONObject {
+  return isObject(value) && typeof value["toJSON"] !== "function";
+}
+
 /** Returns whether a value is an object without a class, such as a literal. Works across realms. */
 export function isDataObject(value: unknown): value is JSONObject {
   return typeof value === "object" && value !== null && isClassless(value);
@@ -39,6 +44,18 @@ export function setOwn(target: JSONObject, key: string, value: unknown): void {
 export function copyWith<T extends object>(source: T, changes: object): T {
   const properties = { ...Object.getOwnPropertyDescriptors(source), ...Object.getOwnPropertyDescriptors(changes) };
   return Object.create(Object.getPrototypeOf(source), properties);
+}
+
+/** Returns whether an own property is a getter, so that reading it would create its value. */
+export function hasGetter(object: object, name: string): boolean {
+  // Most of these properties are missing, and reading a descriptor takes much longer than `hasOwn`.
+  return Object.hasOwn(object, name) && Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
+}
+
+/** Defines a property of `target` that reads the property of `source` each time it is read. */
+export function forwardGetter(source: object, name: string, target: object): void {
+  const get = () => (source as JSONObject)[name];
+  Object.defineProperty(target, name, { get, enumerable: true, configurable: true });
 }
 
 /** Returns whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */

@@ -126,27 +126,6 @@ export type CallArguments<Input, Options = CallOptions> =
 /** The arguments of a subscription. The input is optional where `undefined` or `{}` is valid. */
 export type SubscribeArguments<Input> = CallArguments<Input, SubscribeOptions>;
 
-/** Names that JavaScript or a test tool reads from every object. They resolve only to an operation that is known to exist. */
-export const probedNames: ReadonlySet<string> = new Set([
-  ...["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)],
-  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
-]);
-
-/**
- * Makes `client.github.issues.create(input)` fail with a hint at the existing `client.github["issues/create"]`. A property
- * that `operation` does not have resolves to the operation with the longer id. Calls of `operation` are not affected.
- * @param create creates the operation of an id
- */
-export function explainPaths<T extends object>(operation: T, id: string, create: (id: string) => unknown): T {
-  const paths = new Proxy(Function.prototype, {
-    get(target, key, receiver) {
-      if (typeof key !== "string" || key in target || probedNames.has(key)) return Reflect.get(target, key, receiver);
-      return create(`${id}.${key}`);
-    },
-  });
-  return Object.setPrototypeOf(operation, paths);
-}
-
 /** Returns the data and drops the meta. */
 export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
   return envelope.data;

@@ -1,4 +1,3 @@
-import { number, type ObjectOf, optional, string } from "../internal/shape.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { Identity } from "./identity.ts";
 import type { InferInput, InferOutput } from "./infer.ts";
@@ -7,18 +6,15 @@ import type { AcceptsEmpty, CallsOf, RegisteredEnv, RegisteredOperations } from 
 // The errors of every operation must be assignable to one type. The return type of `JSON.parse` is the loosest one.
 type AnyErrors = ReturnType<typeof JSON.parse>;
 
-/** Every field of a {@link Progress}. */
-export const progressFields = {
-  /** Increases with every report. */
-  progress: number(),
-  /** The final value of `progress`, if it is known. */
-  total: optional(number()),
-  /** A description of the current step. */
-  message: optional(string()),
-};
-
 /** The progress of a call. */
-export interface Progress extends ObjectOf<typeof progressFields> {}
+export interface Progress {
+  /** Increases with every report. */
+  progress: number;
+  /** The final value of `progress`, if it is known. */
+  total?: number;
+  /** A description of the current step. */
+  message?: string;
+}
 
 /** Options of a call. */
 export interface CallOptions {

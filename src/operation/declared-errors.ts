@@ -1,9 +1,9 @@
+import type { TSchema } from "typebox";
 import { extendPointer } from "../internal/json-pointer.ts";
-import { createLookup } from "../internal/lookup.ts";
 import { isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { CallError, type CallErrorOptions, isCallError } from "./error.ts";
-import { validationError } from "./errors.ts";
+import { CallError, type CallErrorOptions, hasCode } from "./error.ts";
+import { type ValueProblem, validationError } from "./errors.ts";
 import type { InferOutput } from "./infer.ts";
 import type { AcceptsEmpty } from "./known.ts";
 import type { ErrorDefinition } from "./spec.ts";
@@ -61,27 +61,24 @@ export function isDeclaredError<
   return hasCode(error, code);
 }
 
-/** Returns whether a value is a `CallError` with this code. */
-export function hasCode(error: unknown, code: string): boolean {
-  return isCallError(error) && error.code === code;
-}
-
 /** Creates `context.errors` of one operation. It has a function for every code, declared or not. */
 export function createDeclaredErrors(
   operationId: string,
   declared: readonly ErrorDefinition[] = [],
 ): DeclaredErrors<Record<string, object>> {
-  return createLookup({
-    label: "errors",
-    find: (code) => {
-      const { description = `${quote(operationId)} failed with ${code}.` } =
-        declared.find((it) => it.code === code) ?? {};
-      return (details?: unknown, message = description, options?: CallErrorOptions) =>
-        new CallError(code, message, details, options);
+  const creator =
+    (code: string, text = `${quote(operationId)} failed with ${code}.`) =>
+    (details?: unknown, message = text, options?: CallErrorOptions) =>
+      new CallError(code, message, details, options);
+  const known: DeclaredErrors<Record<string, object>> = Object.create(null);
+  for (const { code, description } of declared) Object.assign(known, { [code]: creator(code, description) });
+  return new Proxy(Object.freeze(known), {
+    get(_, code: string | symbol) {
+      // Promises and JSON look for these two methods in every object.
+      const isKnown = typeof code === "symbol" || code in known || code === "then" || code === "toJSON";
+      return isKnown ? known[code as string] : creator(code);
     },
-    names: () => declared.map(({ code }) => code),
-    allowsReserved: (name) => declared.some(({ code }) => code === name),
-  }) as DeclaredErrors<Record<string, object>>;
+  });
 }
 
 /**
@@ -93,45 +90,44 @@ export function toErrorSchemas(
   listed: readonly ErrorDefinition[] = [],
   errors: ErrorDeclarations,
 ): ErrorDefinition[] {
-  const problems = isObject(errors)
-    ? Object.entries(errors).flatMap(([code, declaration]) => findDeclarationProblems(code, declaration))
-    : [{ path: "/errors", message: "must be an object with a schema for every code" }];
+  const problems: ValueProblem[] = [];
+  const definitions: ErrorDefinition[] = [];
+  if (!isObject(errors)) problems.push({ path: "/errors", message: "must be an object with a schema for every code" });
+  else {
+    for (const [code, declaration] of Object.entries(errors)) {
+      const definition = toErrorDefinition(code, declaration);
+      if (definition === undefined)
+        problems.push({ path: extendPointer("/errors", code), message: declarationMessage });
+      else definitions.push(definition);
+    }
+  }
   if (!Array.isArray(listed) || !listed.every(isObject)) {
     problems.push({ path: "/errorSchemas", message: "must be a list of { code, schema }" });
   }
   if (problems.length > 0) throw validationError(`operation ${quote(id)}`, problems);
-  const others = listed.filter(({ code }) => !Object.hasOwn(errors, code));
-  return [...others, ...Object.entries(errors).map(([code, declaration]) => toErrorDefinition(code, declaration))];
+  return [...listed.filter(({ code }) => !Object.hasOwn(errors, code)), ...definitions];
 }
 
 const declarationMessage =
   "must be a schema or { schema, description, httpStatus }; use Type.Unknown() when the details can be anything";
 
-/** Checks a schema, or an {@link ErrorDeclaration}, whose schema may be a function as in ArkType. */
-function findDeclarationProblems(code: string, value: unknown): Array<{ path: string; message: string }> {
-  const path = extendPointer("/errors", code);
-  if (isLibrarySchema(value)) return [];
-  const schema = isObject(value) ? value["schema"] : undefined;
-  const hasSchema = isLibrarySchema(schema) || isObject(schema);
-  const isSchema = isObject(value) && !("schema" in value) && !("httpStatus" in value);
-  return hasSchema || isSchema ? [] : [{ path, message: declarationMessage }];
-}
-
-/** Returns whether a value is a TypeBox type or a Standard Schema. */
-function isLibrarySchema(value: unknown): boolean {
-  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
-  return "~standard" in value || "~kind" in value;
-}
-
-function toErrorDefinition(code: string, declaration: object): ErrorDefinition {
-  if (isLibrarySchema(declaration) || !("schema" in declaration)) {
-    return { code, schema: declaration as ErrorDefinition["schema"] };
-  }
-  const { schema, description, httpStatus } = declaration as ErrorDeclaration;
+/** Reads a schema, or an {@link ErrorDeclaration}. Returns `undefined` for anything else. */
+function toErrorDefinition(code: string, declaration: unknown): ErrorDefinition | undefined {
+  if (isLibrarySchema(declaration)) return { code, schema: declaration };
+  if (!isObject(declaration)) return undefined;
+  if (!("schema" in declaration)) return "httpStatus" in declaration ? undefined : { code, schema: declaration };
+  const { schema, description, httpStatus } = declaration as Partial<ErrorDefinition>;
+  if (!isLibrarySchema(schema) && !isObject(schema)) return undefined;
   return {
     code,
-    schema: schema as ErrorDefinition["schema"],
+    schema,
     ...(description !== undefined && { description }),
     ...(httpStatus !== undefined && { httpStatus }),
   };
+}
+
+/** Returns whether a value is a TypeBox type or a Standard Schema, which is a function in ArkType. */
+function isLibrarySchema(value: unknown): value is TSchema {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
+  return "~standard" in value || "~kind" in value;
 }

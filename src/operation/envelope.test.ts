@@ -3,8 +3,8 @@ import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "./client.ts";
 import { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES } from "./envelope.ts";
-import type { HTTPResponseMeta } from "./envelope-fields.ts";
-import { MCPContentBlockSchema, ResponseEnvelopeSchema, ResponseMetaSchema } from "./schemas.ts";
+import { MCPContentBlockSchema } from "./mcp-content.ts";
+import { type HTTPResponseMeta, ResponseEnvelopeSchema, ResponseMetaSchema } from "./response-meta.ts";
 
 const local = { source: "local", operationId: "task.create", timestamp: 1 };
 const http = { source: "http", statusCode: 200, headers: {}, contentType: "text/plain" };
@@ -109,21 +109,6 @@ describe("isResponseEnvelope", () => {
     ["a source from Object.prototype", { data: 1, meta: { source: "toString" } }],
   ])("rejects %s", (_, value) => {
     expect(isResponseEnvelope(value)).toBe(false);
-  });
-
-  test("does not throw on hostile objects", () => {
-    const boom = () => {
-      throw new Error("boom");
-    };
-    const throwingGetter = Object.defineProperty({ data: 1 }, "meta", { get: boom, enumerable: true });
-    const throwingSource = { data: 1, meta: Object.defineProperty({}, "source", { get: boom, enumerable: true }) };
-    const throwingProxy = new Proxy({}, { get: boom, has: boom, getOwnPropertyDescriptor: boom });
-    const { proxy: revoked, revoke } = Proxy.revocable({}, {});
-    revoke();
-
-    const answers = [throwingGetter, throwingSource, throwingProxy, revoked].map(isResponseEnvelope);
-
-    expect(answers).toEqual([false, false, false, false]);
   });
 
   test("returns a boolean for every value", () => {

@@ -1,5 +1,5 @@
 import { toJSONSafe } from "../internal/json-safe.ts";
-import type { CallErrorJSON } from "./error-json.ts";
+import { describeValue, truncate } from "../internal/text.ts";
 
 /** The numbers of a code in HTTP and JSON-RPC. */
 export interface ErrorCodeInfo {
@@ -53,6 +53,20 @@ export interface CallErrorOptions {
   retryable?: boolean;
   /** Whether the operation may have had an effect. `false` guarantees that it never started. @default true */
   mayHaveRun?: boolean;
+}
+
+/** The JSON form of a `CallError`. */
+export interface CallErrorJSON {
+  /** Identifies the kind of failure. Any string that an operation throws. */
+  code: string;
+  /** A description of the failure, for people. */
+  message: string;
+  /** Details of the failure; the shape depends on the code. */
+  details?: unknown;
+  /** Whether the same call may succeed if it is repeated. */
+  retryable: boolean;
+  /** Whether the operation may have had an effect; `false` guarantees that it never started. */
+  mayHaveRun: boolean;
 }
 
 const brand = Symbol.for("@alkdev/operations/CallError");
@@ -113,12 +127,40 @@ export class CallError extends Error {
 // Defined on the prototype: errors print without it, and subclasses inherit it.
 Object.defineProperty(CallError.prototype, brand, { value: true });
 
-/** Returns whether a value is a `CallError`, including one from another copy of this package. Never throws. */
+/** Returns whether a value is a `CallError`, including one from another copy of this package. */
 export function isCallError(value: unknown): value is CallError {
   if (typeof value !== "object" || value === null) return false;
+  return (value as Record<symbol, unknown>)[brand] === true && typeof (value as CallError).code === "string";
+}
+
+/** Returns whether a value is a `CallError` with this code. */
+export function hasCode(error: unknown, code: string): boolean {
+  return isCallError(error) && error.code === code;
+}
+
+const maxMessageLength = 2_000;
+
+/**
+ * Converts a thrown value to a `CallError`. A `CallError` is returned unchanged. Any other `Error` becomes
+ * `EXECUTION_ERROR` with its message, any other value `UNKNOWN_ERROR`; both keep the original as `cause`.
+ * The message and `code` of a foreign error do not affect the code. Never throws.
+ */
+export function mapError(error: unknown): CallError {
   try {
-    return (value as Record<symbol, unknown>)[brand] === true && typeof (value as CallError).code === "string";
+    if (isCallError(error)) return error;
+    // An error of another realm is not an instance of `Error`.
+    if (error instanceof Error || Object.prototype.toString.call(error) === "[object Error]") {
+      return new CallError("EXECUTION_ERROR", messageOf(error as Error), undefined, { cause: error });
+    }
   } catch {
-    return false; // A proxy or a getter threw.
+    // A proxy or a getter threw.
   }
+  const message = `A value that is not an Error was thrown: ${describeValue(error)}.`;
+  return new CallError("UNKNOWN_ERROR", message, undefined, { cause: error });
+}
+
+function messageOf({ message, name }: { message: unknown; name: unknown }): string {
+  if (typeof message === "string" && message !== "") return truncate(message, maxMessageLength);
+  const isNamed = typeof name === "string" && name !== "";
+  return isNamed ? `${truncate(name, 100)} without a message` : "Error without a message";
 }

@@ -3,15 +3,16 @@ import { CallError } from "./error.ts";
 import {
   aborted,
   accessDenied,
+  handlerMissing,
   limitExceeded,
   nestedFailure,
+  operationNotFound,
   outputInvalid,
   timedOut,
   unavailable,
   validationError,
   wrongOperationType,
 } from "./errors.ts";
-import { handlerMissing, operationNotFound, operationUnknown } from "./not-found-errors.ts";
 
 const problem = { path: "/title", message: "must be a string" };
 
@@ -27,7 +28,7 @@ test.each([
     },
   ],
   [
-    operationUnknown("x"),
+    operationNotFound("x"),
     {
       code: "OPERATION_NOT_FOUND",
       message: 'No operation "x".',
@@ -151,7 +152,7 @@ test("aborted keeps the signal's reason as cause", () => {
 });
 
 test("a hostile id results in a short message on one line", () => {
-  const error = operationUnknown(`evil\n\u001b[31m${"x".repeat(10_000)}`);
+  const error = operationNotFound(`evil\n\u001b[31m${"x".repeat(10_000)}`);
 
   expect(error.message).not.toMatch(/\p{Cc}/u);
   expect(JSON.stringify(error).length).toBeLessThan(1_000);

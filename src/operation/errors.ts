@@ -1,4 +1,4 @@
-import { quote, truncate } from "../internal/text.ts";
+import { describeValue, quote, truncate } from "../internal/text.ts";
 import { CallError } from "./error.ts";
 import type { OperationType } from "./spec.ts";
 
@@ -12,8 +12,39 @@ export interface ValueProblem {
 /** Maximum number of problems that an error lists; `details.total` counts all of them. */
 const maxListedProblems = 20;
 
-/** Options of errors of calls that have not run. */
-export const notStarted = { retryable: false, mayHaveRun: false } as const;
+/** Creates the error of a call that has not run. */
+function notStarted(code: string, message: string, details?: object, retryable = false): CallError {
+  return new CallError(code, message, details, { retryable, mayHaveRun: false });
+}
+
+/** `UNAVAILABLE`: a service, peer or program cannot be reached or has disconnected. The call is retryable. */
+export function unavailable(message: string, options: { cause?: unknown; mayHaveRun: boolean }): CallError {
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, ...options });
+}
+
+/** `UNAVAILABLE`: no peer or source provides the operation now, but one may soon, for example after a restart. */
+export function notServedNow(id: string, mayHaveRun = false): CallError {
+  const message = `${quote(id)} is not available at the moment. The peer or source that provides it may be starting; try again.`;
+  return new CallError("UNAVAILABLE", message, { operationId: truncate(id, 400) }, { retryable: true, mayHaveRun });
+}
+
+/** `OPERATION_NOT_FOUND`. `nearest` is the id that was probably meant, where the existing operations are known. */
+export function operationNotFound(id: string, nearest?: string): CallError {
+  const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?`;
+  const details = { operationId: truncate(id, 400), ...(nearest !== undefined && { nearest }) };
+  return notStarted("OPERATION_NOT_FOUND", `No operation ${quote(id)}.${hint}`, details);
+}
+
+/** `OPERATION_NOT_FOUND` for any other value in place of an id, such as the definition of an operation. */
+export function notAnId(value: unknown): CallError {
+  return notStarted("OPERATION_NOT_FOUND", `The id of an operation must be a string, not ${describeValue(value)}.`);
+}
+
+/** `OPERATION_NOT_FOUND` for an operation whose spec is registered without a handler. */
+export function handlerMissing(id: string): CallError {
+  const message = `${quote(id)} has no handler yet. Register one with registerHandler(${quote(id)}, handler).`;
+  return notStarted("OPERATION_NOT_FOUND", message, { operationId: id });
+}
 
 const correctCall = {
   execute: "subscribe()",
@@ -23,73 +54,46 @@ const correctCall = {
 
 /** `WRONG_OPERATION_TYPE`: a subscription was called, or a query or mutation was subscribed to. */
 export function wrongOperationType(id: string, type: OperationType, used: keyof typeof correctCall): CallError {
-  return new CallError(
-    "WRONG_OPERATION_TYPE",
-    `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${correctCall[used]}.`,
-    { operationId: id, type },
-    notStarted,
-  );
+  const message = `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${correctCall[used]}.`;
+  return notStarted("WRONG_OPERATION_TYPE", message, { operationId: id, type });
 }
 
 /** `ACCESS_DENIED`. The reason names the missing right, never the rights of the caller. */
 export function accessDenied(id: string, reason: string): CallError {
-  return new CallError(
-    "ACCESS_DENIED",
-    `Access to ${quote(id)} denied: ${reason}.`,
-    { operationId: id, reason },
-    notStarted,
-  );
+  const message = `Access to ${quote(id)} denied: ${reason}.`;
+  return notStarted("ACCESS_DENIED", message, { operationId: id, reason });
 }
 
-/** `ACCESS_DENIED`: the credential that a call or connection was authenticated with has expired. */
-export function credentialExpired(id: string, started: boolean): CallError {
-  const reason = "the credential of the caller has expired";
+/** `ACCESS_DENIED`: the credential that a call or connection was authenticated with has expired or was removed. */
+export function credentialEnded(id: string, end: "expired" | "revoked", mayHaveRun: boolean): CallError {
+  const reason = `the credential of the caller ${end === "expired" ? "has expired" : "is no longer accepted"}`;
   const message = `Access to ${quote(id)} denied: ${reason}. Authenticate again.`;
-  return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun: started });
-}
-
-/** `ACCESS_DENIED`: the credential of a caller was removed while a subscription was open. */
-export function credentialRevoked(id: string): CallError {
-  const reason = "the credential of the caller is no longer accepted";
-  const message = `Access to ${quote(id)} denied: ${reason}. Authenticate again.`;
-  return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun: true });
+  return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun });
 }
 
 /** `VALIDATION_ERROR`. `label` names the checked value, such as `input of "task.create"`; `total` counts omitted problems too. */
 export function validationError(label: string, errors: readonly ValueProblem[], total = errors.length): CallError {
-  return new CallError(
-    "VALIDATION_ERROR",
-    `Invalid ${label}: ${summarize(errors, total)}`,
-    { errors: errors.slice(0, maxListedProblems), total },
-    notStarted,
-  );
+  const details = { errors: errors.slice(0, maxListedProblems), total };
+  return notStarted("VALIDATION_ERROR", `Invalid ${label}: ${summarize(errors, total)}`, details);
 }
 
 /** `OUTPUT_INVALID`: the operation ran, and under `strict` its output does not match its `outputSchema`. */
 export function outputInvalid(id: string, errors: readonly ValueProblem[], total = errors.length): CallError {
-  return new CallError("OUTPUT_INVALID", `Invalid output of ${quote(id)}: ${summarize(errors, total)}`, {
-    operationId: id,
-    errors: errors.slice(0, maxListedProblems),
-    total,
-  });
+  const details = { operationId: id, errors: errors.slice(0, maxListedProblems), total };
+  return new CallError("OUTPUT_INVALID", `Invalid output of ${quote(id)}: ${summarize(errors, total)}`, details);
 }
 
 /** `TIMEOUT`: the deadline passed. `started`: whether the handler was called. */
 export function timedOut(id: string, started: boolean): CallError {
-  const message = started
-    ? `${quote(id)} did not finish before its deadline.`
-    : `${quote(id)} was not started, because its deadline has passed.`;
-  return new CallError("TIMEOUT", message, { operationId: id }, { retryable: true, mayHaveRun: started });
+  const problem = started ? "did not finish before its deadline" : "was not started, because its deadline has passed";
+  const flags = { retryable: true, mayHaveRun: started };
+  return new CallError("TIMEOUT", `${quote(id)} ${problem}.`, { operationId: id }, flags);
 }
 
 /** `TIMEOUT`: a subscription yielded no value for longer than its `idleTimeout`, in ms. */
 export function silentTooLong(id: string, idleTimeout: number): CallError {
-  return new CallError(
-    "TIMEOUT",
-    `${quote(id)} yielded no value within its idleTimeout of ${idleTimeout} ms.`,
-    { operationId: id, idleTimeout },
-    { retryable: true },
-  );
+  const message = `${quote(id)} yielded no value within its idleTimeout of ${idleTimeout} ms.`;
+  return new CallError("TIMEOUT", message, { operationId: id, idleTimeout }, { retryable: true });
 }
 
 /** `ABORTED`. `reason` is the signal's reason and becomes the `cause`. `started`: whether the handler was called. */
@@ -98,44 +102,40 @@ export function aborted(id: string, reason: unknown, started: boolean): CallErro
   return new CallError("ABORTED", message, { operationId: id }, { cause: reason, mayHaveRun: started });
 }
 
-/** Limits on what is running now. A later call may succeed. */
-const loadLimits = ["pendingCalls", "callsPerConnection", "subscriptionsPerConnection", "bufferedBytes"];
-
 /** `LIMIT_EXCEEDED`. `problem` is a sentence without its full stop; `limit` names the setting to raise, such as `callDepth`. */
 export function limitExceeded(problem: string, limit: string, allowed: number): CallError {
-  return new CallError(
-    "LIMIT_EXCEEDED",
-    `${problem}: the limit is ${allowed}. Raise limits.${limit} if you need more.`,
-    { limit, allowed },
-    { retryable: loadLimits.includes(limit), mayHaveRun: false },
-  );
+  const message = `${problem}: the limit is ${allowed}. Raise limits.${limit} if you need more.`;
+  // Only what is pending becomes less, so that a later call may succeed.
+  return notStarted("LIMIT_EXCEEDED", message, { limit, allowed }, limit === "pendingCalls");
 }
 
-/** `UNAVAILABLE`: a service, peer or program cannot be reached or has disconnected. The call is retryable. */
-export function unavailable(message: string, options: { cause?: unknown; mayHaveRun: boolean }): CallError {
-  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, ...options });
+/** `LIMIT_EXCEEDED`: too much is pending at the moment, above a limit that is not an option. */
+export function overloaded(problem: string, allowed: number): CallError {
+  return notStarted("LIMIT_EXCEEDED", `${problem}: the limit is ${allowed}. Try again later.`, { allowed }, true);
 }
+
+/** The codes of errors that only the handler which made a nested call can correct, not the caller of that handler. */
+const codesOfMistakes: ReadonlySet<string> = new Set([
+  "OPERATION_NOT_FOUND",
+  "ACCESS_DENIED",
+  "VALIDATION_ERROR",
+  "WRONG_OPERATION_TYPE",
+  "OUTPUT_INVALID",
+]);
 
 /**
  * Translates the error of a nested call for the outer caller, who cannot correct an invalid id, scope, input or output
  * inside the outer operation. Other errors, such as `TIMEOUT` or a declared one, pass unchanged.
  */
 export function nestedFailure(id: string, error: CallError): CallError {
-  switch (error.code) {
-    case "OPERATION_NOT_FOUND":
-    case "ACCESS_DENIED":
-    case "VALIDATION_ERROR":
-    case "WRONG_OPERATION_TYPE":
-    case "OUTPUT_INVALID":
-      return new CallError(
-        "EXECUTION_ERROR",
-        `The nested call of ${quote(id)} failed: ${error.message}`,
-        { nested: { operationId: id, code: error.code } },
-        { cause: error, retryable: error.retryable },
-      );
-    default:
-      return error;
-  }
+  const { code, message, retryable } = error;
+  if (!codesOfMistakes.has(code)) return error;
+  return new CallError(
+    "EXECUTION_ERROR",
+    `The nested call of ${quote(id)} failed: ${message}`,
+    { nested: { operationId: id, code } },
+    { cause: error, retryable },
+  );
 }
 
 function summarize(errors: readonly ValueProblem[], total: number): string {

@@ -2,8 +2,7 @@ import { fromBase64 } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
 import { describeUnsendable, findUnsendable, type Unsendable } from "../internal/unsendable.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
-import { CallError, type CallErrorOptions } from "./error.ts";
-import type { CallErrorJSON } from "./error-json.ts";
+import { CallError, type CallErrorJSON, type CallErrorOptions } from "./error.ts";
 
 // How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
 

@@ -2,6 +2,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export { checkCallOptions, checkPastDeadline, withDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
+export { assertValidSpec, toAccessControl } from "./check-spec.ts";
 export {
   type CallArguments,
   type Client,
@@ -10,8 +11,6 @@ export {
   type ClientErrors,
   type ClientOperation,
   type ClientSubscription,
-  explainPaths,
-  probedNames,
   type RemoteAny,
   type RemoteCall,
   type RemoteCallOptions,
@@ -36,7 +35,6 @@ export type {
   Progress,
   SubscribeOptions,
 } from "./context.ts";
-export { progressFields } from "./context.ts";
 export type {
   CreateError,
   DeclaredError,
@@ -45,7 +43,7 @@ export type {
   ErrorDeclaration,
   ErrorDeclarations,
 } from "./declared-errors.ts";
-export { createDeclaredErrors, hasCode, isDeclaredError } from "./declared-errors.ts";
+export { createDeclaredErrors, isDeclaredError } from "./declared-errors.ts";
 export type { DefaultBuilders, TDefault } from "./default-builders.ts";
 export type {
   DefineInNamespace,
@@ -67,30 +65,24 @@ export {
   RESPONSE_SOURCES,
   restoreData,
 } from "./envelope.ts";
-export type {
-  Drift,
-  DriftKind,
-  DriftReport,
-  HTTPResponseMeta,
-  LocalResponseMeta,
-  MCPResponseMeta,
-  ResponseMeta,
-} from "./envelope-fields.ts";
-export { envelopeFields } from "./envelope-fields.ts";
-export type { CallErrorOptions, ErrorCodeInfo } from "./error.ts";
-export { CallError, errorCodes, InfrastructureErrorCode, isCallError } from "./error.ts";
-export { type CallErrorJSON, errorJSONFields } from "./error-json.ts";
+export type { CallErrorJSON, CallErrorOptions, ErrorCodeInfo } from "./error.ts";
+export { CallError, errorCodes, hasCode, InfrastructureErrorCode, isCallError, mapError } from "./error.ts";
 export {
   aborted,
   accessDenied,
-  credentialExpired,
-  credentialRevoked,
+  credentialEnded,
+  handlerMissing,
   limitExceeded,
   nestedFailure,
+  notAnId,
+  notServedNow,
+  operationNotFound,
   outputInvalid,
+  overloaded,
   silentTooLong,
   timedOut,
   unavailable,
+  type ValueProblem,
   validationError,
   wrongOperationType,
 } from "./errors.ts";
@@ -107,7 +99,7 @@ export {
   toJSONText,
 } from "./http-form.ts";
 export type { AuthenticatedIdentity, Identity } from "./identity.ts";
-export { expiryOf, identityFields, toIdentity } from "./identity.ts";
+export { expiryOf, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
   AcceptsEmpty,
@@ -127,30 +119,35 @@ export type {
 export type { Limits } from "./limits.ts";
 export { checkSubscribeOptions, defaultLimits, resolveCount, resolveDuration, resolveLimits } from "./limits.ts";
 export { loadPeer } from "./load-peer.ts";
-export { mapError } from "./map-error.ts";
 export {
   describesObject,
   isToolHandler,
   type MCPAnnotations,
   type MCPContentBlock,
+  MCPContentBlockSchema,
   type MCPResourceContent,
   type MCPResultMeta,
   markToolHandler,
   mcpMetaKey,
 } from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
-export { handlerMissing, notAnId, notServedNow, operationNotFound, operationUnknown } from "./not-found-errors.ts";
 export { formatOperationId, namespacePattern, parseOperationId, toNamespace } from "./operation-id.ts";
+export type {
+  Drift,
+  DriftKind,
+  DriftReport,
+  HTTPResponseMeta,
+  LocalResponseMeta,
+  MCPResponseMeta,
+  ResponseMeta,
+} from "./response-meta.ts";
 export {
   HTTPResponseMetaSchema,
   LocalResponseMetaSchema,
-  MCPContentBlockSchema,
   MCPResponseMetaSchema,
-  OperationSpecSchema,
   ResponseEnvelopeSchema,
   ResponseMetaSchema,
-  toObjectSchema,
-} from "./schemas.ts";
+} from "./response-meta.ts";
 export type {
   AccessControl,
   ErrorDefinition,
@@ -160,5 +157,5 @@ export type {
   OutputPolicy,
   SubscriptionHandler,
 } from "./spec.ts";
-export { assertValidSpec, copySpec, OperationType, specFields, toAccessControl, toPublicSpec } from "./spec.ts";
+export { copySpec, OperationSpecSchema, OperationType, toPublicSpec } from "./spec.ts";
 export { Type } from "./type.ts";

@@ -1,8 +1,7 @@
 import { describeValue, quote } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
-import type { CallError } from "./error.ts";
+import { type CallError, mapError } from "./error.ts";
 import { validationError } from "./errors.ts";
-import { mapError } from "./map-error.ts";
 
 /**
  * Limits on the cost of one call, document or connection. A missing or `undefined` field has its default.
@@ -13,19 +12,8 @@ export interface Limits {
   callDepth?: number;
   /** Maximum number of pending calls, outgoing and incoming together. @default 20,000 */
   pendingCalls?: number;
-  /** Maximum number of pending calls of one connection, in each direction. @default 10,000 */
-  callsPerConnection?: number;
-  /** Maximum number of subscriptions among them. @default 1,024 */
-  subscriptionsPerConnection?: number;
   /** Maximum size of a message between peers, in bytes. @default 16 MiB */
   maxMessage?: number;
-  /** Maximum size of a message of a peer that is not authenticated, in bytes. @default 1 MiB */
-  maxAnonymousMessage?: number;
-  /**
-   * Maximum number of bytes that may wait for a slow peer. Above it new calls are refused. A peer that reads nothing, or
-   * for which twice as much is waiting, is disconnected. @default 64 MiB
-   */
-  bufferedBytes?: number;
   /** Maximum size of a decoded HTTP response, in bytes. @default 64 MiB */
   responseBytes?: number;
   /** Maximum size of the body of a request to a server, in bytes. @default 1 MiB */
@@ -54,11 +42,7 @@ export interface Limits {
 export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   callDepth: 64,
   pendingCalls: 20_000,
-  callsPerConnection: 10_000,
-  subscriptionsPerConnection: 1_024,
   maxMessage: 16 * 1024 * 1024,
-  maxAnonymousMessage: 1024 * 1024,
-  bufferedBytes: 64 * 1024 * 1024,
   responseBytes: 64 * 1024 * 1024,
   requestBytes: 1024 * 1024,
   urlLength: 16 * 1024,
@@ -72,31 +56,27 @@ export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   patternLength: 50_000,
 });
 
-/** Fills in the default of every limit that is missing or `undefined`. Throws `VALIDATION_ERROR` on an invalid one. */
-export function resolveLimits(limits: Limits | undefined): Readonly<Required<Limits>>;
-/** Fills in defaults in the same manner for limits with additional fields. `defaults` has a value for every field. */
-export function resolveLimits<T extends Required<Limits>>(limits: Partial<T> | undefined, defaults: T): Readonly<T>;
-export function resolveLimits(
-  limits: Limits | undefined,
-  defaults: Readonly<Required<Limits>> = defaultLimits,
-): Readonly<Required<Limits>> {
+/**
+ * Fills in the default of every limit that is missing or `undefined`. Throws `VALIDATION_ERROR` on an invalid one.
+ * @param defaults - every limit of a source that has additional ones
+ */
+export function resolveLimits<T extends Required<Limits> = Required<Limits>>(
+  limits: Partial<NoInfer<T>> | undefined,
+  defaults: Readonly<T> = defaultLimits as T,
+): Readonly<T> {
   if (limits === undefined) return defaults;
   if (typeof limits !== "object" || limits === null) throw invalidNumber("limits", limits, "an object");
-  const resolved = { ...defaults };
-  for (const [name, value] of Object.entries(limits)) {
-    if (value === undefined || Object.hasOwn(defaults, name)) continue;
-    const message = `is not a limit; use ${Object.keys(defaults).join(", ")}`;
-    throw validationError("options", [{ path: `/limits/${name}`, message }]);
-  }
-  for (const name of Object.keys(defaults) as Array<keyof Limits>) {
-    const value: unknown = limits[name];
-    if (value === undefined) continue;
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    if (!Object.hasOwn(defaults, name)) {
+      const message = `is not a limit; use ${Object.keys(defaults).join(", ")}`;
+      throw validationError("options", [{ path: `/limits/${name}`, message }]);
+    }
     if (typeof value !== "number" || !(value > 0)) {
       throw invalidNumber(`limits.${name}`, value, "a number above 0, or Infinity");
     }
-    resolved[name] = value;
   }
-  return resolved;
+  return { ...defaults, ...Object.fromEntries(given) };
 }
 
 interface OptionRule {
@@ -105,7 +85,7 @@ interface OptionRule {
 }
 
 /** Additional values that a duration may have. */
-export interface DurationRule extends OptionRule {
+interface DurationRule extends OptionRule {
   /** `0` is allowed. Use it only where the option documents its meaning. */
   zero?: boolean;
   /** `Infinity` is allowed. Use it only where the option documents that it means "never" or "no limit". */
@@ -137,7 +117,7 @@ export function resolveDuration<T extends number | undefined>(
 }
 
 /** The counts that an option allows. */
-export interface CountRule extends OptionRule {
+interface CountRule extends OptionRule {
   /** The smallest count. */
   min: 0 | 1;
   /** The largest count. @default the largest safe integer */

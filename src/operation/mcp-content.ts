@@ -1,84 +1,106 @@
+import { Type } from "typebox";
 import { getOwn } from "../internal/objects.ts";
-import { array, number, type ObjectOf, object, oneOf, optional, string, type UnionOf } from "../internal/shape.ts";
-import type { CallErrorJSON } from "./error-json.ts";
-
-const annotationFields = {
-  /** The intended audience of the block. */
-  audience: optional(array(oneOf(["user", "assistant"]))),
-  /** From 0 (optional) to 1 (required). */
-  priority: optional(number()),
-  /** ISO 8601 time. */
-  lastModified: optional(string()),
-};
+import type { CallErrorJSON } from "./error.ts";
 
 /** Hints about the audience and the importance of a block. */
-export interface MCPAnnotations extends ObjectOf<typeof annotationFields> {}
-
-const resourceFields = {
-  /** URI of the resource. */
-  uri: string(),
-  /** Its media type. */
-  mimeType: optional(string()),
-  /** Its content as a string. */
-  text: optional(string()),
-  /** Its content in base64. */
-  blob: optional(string()),
-};
+export interface MCPAnnotations {
+  /** The intended audience of the block. */
+  audience?: Array<"user" | "assistant">;
+  /** From 0 (optional) to 1 (required). */
+  priority?: number;
+  /** ISO 8601 time. */
+  lastModified?: string;
+}
 
 /** The content of an embedded resource: `text`, or `blob` in base64. */
-export interface MCPResourceContent extends ObjectOf<typeof resourceFields> {}
-
-const annotations = optional(object<MCPAnnotations>(annotationFields));
-
-/** The blocks that an MCP result can have. */
-export const contentShapes = [
-  {
-    type: oneOf(["text"]),
-    /** The text. */
-    text: string(),
-    /** Hints about the audience and the importance of the block. */
-    annotations,
-  },
-  {
-    type: oneOf(["image"]),
-    /** The image in base64. */
-    data: string(),
-    /** Its media type. */
-    mimeType: string(),
-    /** Hints about the audience and the importance of the block. */
-    annotations,
-  },
-  {
-    type: oneOf(["audio"]),
-    /** The recording in base64. */
-    data: string(),
-    /** Its media type. */
-    mimeType: string(),
-    /** Hints about the audience and the importance of the block. */
-    annotations,
-  },
-  {
-    type: oneOf(["resource"]),
-    /** The embedded content. */
-    resource: object<MCPResourceContent>(resourceFields),
-    /** Hints about the audience and the importance of the block. */
-    annotations,
-  },
-  {
-    type: oneOf(["resource_link"]),
-    /** URI of the resource. */
-    uri: string(),
-    /** Its name. */
-    name: string(),
-    /** Description of the resource. */
-    description: optional(string()),
-    /** Its media type. */
-    mimeType: optional(string()),
-  },
-] as const;
+export interface MCPResourceContent {
+  /** URI of the resource. */
+  uri: string;
+  /** Its media type. */
+  mimeType?: string;
+  /** Its content as a string. */
+  text?: string;
+  /** Its content in base64. */
+  blob?: string;
+}
 
 /** One block of an MCP result. Declared here, so that this package does not depend on an MCP SDK. */
-export type MCPContentBlock = UnionOf<(typeof contentShapes)[number]>;
+export type MCPContentBlock =
+  | {
+      type: "text";
+      /** The text. */
+      text: string;
+      /** Hints about the audience and the importance of the block. */
+      annotations?: MCPAnnotations;
+    }
+  | {
+      type: "image";
+      /** The image in base64. */
+      data: string;
+      /** Its media type. */
+      mimeType: string;
+      /** Hints about the audience and the importance of the block. */
+      annotations?: MCPAnnotations;
+    }
+  | {
+      type: "audio";
+      /** The recording in base64. */
+      data: string;
+      /** Its media type. */
+      mimeType: string;
+      /** Hints about the audience and the importance of the block. */
+      annotations?: MCPAnnotations;
+    }
+  | {
+      type: "resource";
+      /** The embedded content. */
+      resource: MCPResourceContent;
+      /** Hints about the audience and the importance of the block. */
+      annotations?: MCPAnnotations;
+    }
+  | {
+      type: "resource_link";
+      /** URI of the resource. */
+      uri: string;
+      /** Its name. */
+      name: string;
+      /** Description of the resource. */
+      description?: string;
+      /** Its media type. */
+      mimeType?: string;
+    };
+
+const annotations = Type.Optional(
+  Type.Object({
+    audience: Type.Optional(Type.Array(Type.Union([Type.Literal("user"), Type.Literal("assistant")]))),
+    priority: Type.Optional(Type.Number()),
+    lastModified: Type.Optional(Type.String()),
+  }),
+);
+
+/** One block of an MCP result, as {@link MCPContentBlock}. */
+export const MCPContentBlockSchema = Type.Union([
+  Type.Object({ type: Type.Literal("text"), text: Type.String(), annotations }),
+  Type.Object({ type: Type.Literal("image"), data: Type.String(), mimeType: Type.String(), annotations }),
+  Type.Object({ type: Type.Literal("audio"), data: Type.String(), mimeType: Type.String(), annotations }),
+  Type.Object({
+    type: Type.Literal("resource"),
+    resource: Type.Object({
+      uri: Type.String(),
+      mimeType: Type.Optional(Type.String()),
+      text: Type.Optional(Type.String()),
+      blob: Type.Optional(Type.String()),
+    }),
+    annotations,
+  }),
+  Type.Object({
+    type: Type.Literal("resource_link"),
+    uri: Type.String(),
+    name: Type.String(),
+    description: Type.Optional(Type.String()),
+    mimeType: Type.Optional(Type.String()),
+  }),
+]);
 
 /** Key of `_meta` under which servers of this package publish the spec of a tool, and the error of a result. */
 export const mcpMetaKey = "dev.alkdev/operations";

@@ -1,7 +1,6 @@
 import { nearest } from "../internal/nearest.ts";
 import { checkScopes } from "./check-access.ts";
-import type { Identity } from "./identity.ts";
-import { toIdentity } from "./identity.ts";
+import { type Identity, toIdentity } from "./identity.ts";
 import type { OperationSpec } from "./spec.ts";
 
 /**
@@ -13,14 +12,14 @@ export function nearestOperation(
   specs: Iterable<OperationSpec>,
   reader: Identity | undefined | "all",
 ): string | undefined {
-  return nearest(id, visibleIds(specs, reader === "all" ? reader : toIdentity(reader)));
-}
-
-function* visibleIds(specs: Iterable<Partial<OperationSpec> | null>, reader: Identity | undefined | "all") {
-  for (const spec of specs) {
+  const identity = reader === "all" ? undefined : toIdentity(reader);
+  const ids: string[] = [];
+  // Specs of peers may be malformed.
+  for (const spec of specs as Iterable<Partial<OperationSpec> | null>) {
     const { namespace, name, accessControl } = spec ?? {};
     if (typeof namespace !== "string" || typeof name !== "string") continue;
-    const isVisible = reader === "all" || (accessControl !== undefined && checkScopes(accessControl, reader) === true);
-    if (isVisible) yield `${namespace}.${name}`;
+    const isVisible = reader === "all" || (accessControl && checkScopes(accessControl, identity) === true);
+    if (isVisible) ids.push(`${namespace}.${name}`);
   }
+  return nearest(id, ids);
 }

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
+import { assertValidSpec, toAccessControl } from "./check-spec.ts";
 import { isCallError } from "./error.ts";
-import { OperationSpecSchema } from "./schemas.ts";
-import { assertValidSpec, toAccessControl } from "./spec.ts";
+import { copySpec, type OperationSpec, OperationSpecSchema, toPublicSpec } from "./spec.ts";
 
 const spec = (overrides: Record<string, unknown> = {}): Record<string, unknown> => ({
   namespace: "task",
@@ -46,6 +46,20 @@ function problemsOf(value: unknown): string[] {
       ({ path, message }) => `${path} ${message}`,
     );
   }
+}
+
+/** The full spec with getters that count how often they are read. */
+function lazySpec(...names: Array<keyof OperationSpec>) {
+  const reads: string[] = [];
+  const lazy = { ...full, extra: 1 } as unknown as OperationSpec;
+  for (const name of names) {
+    const get = () => {
+      reads.push(name);
+      return full[name];
+    };
+    Object.defineProperty(lazy, name, { get, enumerable: true });
+  }
+  return { lazy, reads };
 }
 
 test.each([
@@ -131,6 +145,43 @@ test.each([
   const problems = problemsOf(spec({ accessControl: { requiredScopes: [], ...rule } }));
 
   expect(problems.map((problem) => problem.split(" ")[0])).toEqual([path]);
+});
+
+test("a copy is frozen with everything in it, and has no properties that are not part of a spec", () => {
+  const given = { ...full, extra: 1 } as unknown as OperationSpec;
+
+  const copy = copySpec(given);
+
+  expect(copy).toEqual(full);
+  const { accessControl, tags, errorSchemas, _meta } = copy;
+  const parts = [copy, accessControl, accessControl.requiredScopesAny, tags, errorSchemas, errorSchemas?.[0], _meta];
+  expect(parts.every((part) => part !== undefined && Object.isFrozen(part))).toBe(true);
+  expect(Object.keys(copySpec({ ...spec(), title: undefined } as never))).toEqual(Object.keys(spec()));
+});
+
+test("a copy has getters where the spec has them", () => {
+  const { lazy, reads } = lazySpec("inputSchema", "outputSchema", "errorSchemas", "_meta");
+
+  assertValidSpec(lazy);
+  const copy = copySpec(lazy);
+
+  expect(reads).toEqual([]);
+  expect(copy).toEqual(full);
+  expect(new Set(reads)).toEqual(new Set(["inputSchema", "outputSchema", "errorSchemas", "_meta"]));
+});
+
+test("a copy may have other schemas", () => {
+  const { lazy, reads } = lazySpec("errorSchemas");
+  const schemas = { inputSchema: Type.Null(), outputSchema: Type.Null() };
+
+  expect(copySpec(lazy, schemas)).toEqual({ ...full, ...schemas });
+  expect(reads.length).toBeGreaterThan(0);
+});
+
+test("peers do not receive the meta", () => {
+  const { _meta, ...published } = full;
+
+  expect(toPublicSpec({ ...full, extra: 1 } as unknown as OperationSpec)).toEqual(published);
 });
 
 test("an error code that is declared twice is reported", () => {

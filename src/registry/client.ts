@@ -4,7 +4,6 @@ import {
   type ClientAny,
   hasCode,
   type OperationEnv,
-  probedNames,
   type ResponseEnvelope,
   type SubscribeOptions,
   toDataIterator,
@@ -27,12 +26,8 @@ type AnyOperation = ClientAny<unknown, unknown>;
 export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
   return createLookup({
     label: "client",
-    find(namespace) {
-      if (core.namesIn(namespace) === undefined && probedNames.has(namespace)) return undefined;
-      return createClientNamespace(core, namespace, options);
-    },
+    find: (namespace) => createClientNamespace(core, namespace, options),
     names: () => core.namespaces(),
-    keeps: (namespace) => core.namesIn(namespace) !== undefined,
   });
 }
 
@@ -43,12 +38,8 @@ function createClientNamespace(
 ): Record<string, AnyOperation> {
   return createLookup({
     label: `client.${namespace}`,
-    find(name) {
-      if (probedNames.has(name) && core.namesIn(namespace)?.has(name) !== true) return undefined;
-      return createOperation(core, `${namespace}.${name}`, options);
-    },
+    find: (name) => createOperation(core, `${namespace}.${name}`, options),
     names: () => core.namesIn(namespace)?.keys() ?? [],
-    keeps: (name) => core.namesIn(namespace)?.has(name) === true,
   });
 }
 

@@ -3,8 +3,7 @@ import { Emitter } from "../internal/emitter.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
 import type { WarnOnce } from "../internal/log.ts";
 import { nearest } from "../internal/nearest.ts";
-import { assertObject } from "../internal/objects.ts";
-import { boolean, findProblems, record, unknown } from "../internal/shape.ts";
+import { assertObject, isJSONObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
   type CallError,
@@ -16,7 +15,7 @@ import {
   type Progress,
   resolveDuration,
   resolveLimits,
-  specFields,
+  type ValueProblem,
   validationError,
 } from "../operation/index.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
@@ -35,12 +34,6 @@ import type {
   RegistryOptions,
   SearchOptions,
 } from "./types.ts";
-
-const optionFields = {
-  outputPolicy: specFields.outputPolicy,
-  log: boolean(),
-  customAuth: record(unknown(), { message: "must be an object of functions" }),
-};
 
 /** One call of `use()`. The same middleware may be added twice, and each can be removed separately. */
 interface InstalledMiddleware {
@@ -77,7 +70,12 @@ export class RegistryCore {
   constructor(options: RegistryOptions) {
     assertObject("OperationRegistry", options, "new OperationRegistry({ defaultTimeout: 5_000 })");
     const { customAuth = {}, outputPolicy = "cast", limits, defaultTimeout, log = true } = options;
-    const problems = findProblems(optionFields, { outputPolicy, log, customAuth });
+    const problems: ValueProblem[] = [];
+    if (!["cast", "check", "strict"].includes(outputPolicy)) {
+      problems.push({ path: "/outputPolicy", message: 'must be "cast", "check" or "strict"' });
+    }
+    if (typeof log !== "boolean") problems.push({ path: "/log", message: "must be true or false" });
+    if (!isJSONObject(customAuth)) problems.push({ path: "/customAuth", message: "must be an object of functions" });
     for (const [name, check] of Object.entries(customAuth)) {
       if (typeof check === "function" || problems.length > 0) continue;
       problems.push({

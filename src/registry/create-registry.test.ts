@@ -82,7 +82,7 @@ test.each([
 });
 
 test.each<[name: string, operation: unknown, message: string]>([
-  ["a definition", add, 'The id of an operation must be a string. Pass "math.add" instead of the definition.'],
+  ["a definition", add, "The id of an operation must be a string, not an object."],
   ["nothing", undefined, "The id of an operation must be a string, not undefined."],
   ["a number", 7, "The id of an operation must be a string, not 7."],
 ])("%s in place of an id is an error that shows what to write", async (_name, operation, message) => {

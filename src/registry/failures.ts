@@ -41,13 +41,14 @@ export function notStarted(operationId: string, cause: unknown): CallError {
 
 /** Converts an error of a handler to the `CallError` that its caller receives. */
 export function toFailure(entry: OperationEntry, error: unknown): CallError {
-  if (!isCallError(error)) return showOperation(mapError(error), entry.id);
-  const origin = origins.get(error);
-  if (origin?.isOfPipeline) return showOperation(withMayHaveRun(nestedFailure(origin.operationId, error)), entry.id);
-  reportUndeclaredDetails(entry, error);
+  const failure = mapError(error);
+  if (failure !== error) return showOperation(failure, entry.id);
+  const origin = origins.get(failure);
+  if (origin?.isOfPipeline) return showOperation(withMayHaveRun(nestedFailure(origin.operationId, failure)), entry.id);
+  reportUndeclaredDetails(entry, failure);
   // Only the handler of an operation can say that it has not run, not one that called it.
   const isOwn = origin === undefined || origin.operationId === entry.id;
-  return showOperation(isOwn ? error : withMayHaveRun(error), entry.id);
+  return showOperation(isOwn ? failure : withMayHaveRun(failure), entry.id);
 }
 
 /** Returns the error with `mayHaveRun: true`: the nested call may not have run, but the handler that made it has. */

@@ -67,6 +67,15 @@ test("names that tools read from every object are not unknown operations", () =>
   }
 });
 
+test("an unknown operation of a client is an ordinary function", async () => {
+  const unknown = createRegistry().client()["test"]!["ecko"]!;
+
+  expect(unknown.name).toBe("call");
+  expect(typeof unknown.bind).toBe("function");
+  expect(Reflect.get(unknown, "then")).toBeUndefined();
+  await expect(unknown.call(undefined, {})).rejects.toThrow('No operation "test.ecko". Did you mean "test.echo"?');
+});
+
 test("a definition that is registered as a spec has no handler until one is registered", async () => {
   const registry = new OperationRegistry();
   const definition: IOperationDefinition = operation({ handler: () => "first" });

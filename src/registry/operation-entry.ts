@@ -1,5 +1,5 @@
 import type { WarnOnce } from "../internal/log.ts";
-import { forwardGetter, hasGetter } from "../internal/shape.ts";
+import { forwardGetter, hasGetter } from "../internal/objects.ts";
 import {
   type AccessControl,
   copySpec,

@@ -1,13 +1,12 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { sleep } from "../internal/testing.ts";
-import { type AuthenticatedIdentity, CallError } from "../operation/index.ts";
+import { type AuthenticatedIdentity, CallError, credentialEnded } from "../operation/index.ts";
 import { createRegistry } from "../registry/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
 import type { Credentials, IdentifyCaller } from "./authenticator.ts";
 import { type Admission, Gate, type GateOptions } from "./gate.ts";
 import { serveHTTP } from "./http/index.ts";
 import { serveMCP } from "./mcp/index.ts";
-import { credentialEnded } from "./refusals.ts";
 import type { CORSOptions, FetchInfo } from "./server.ts";
 
 const ada = { id: "ada", scopes: ["task"] };
@@ -472,7 +471,7 @@ describe("open streams", () => {
       if (caller.kind === "caller") gate.watch(caller, resolve);
     });
     expect(reason).toBe("revoked");
-    expect(credentialEnded("task.changes", "revoked").message).toBe(
+    expect(credentialEnded("task.changes", "revoked", true).message).toBe(
       'Access to "task.changes" denied: the credential of the caller is no longer accepted. Authenticate again.',
     );
   });

@@ -1,5 +1,4 @@
-import { CallError, credentialExpired, credentialRevoked, unavailable } from "../operation/index.ts";
-import type { CredentialEnd } from "./authentication.ts";
+import { CallError, unavailable } from "../operation/index.ts";
 
 /** A request that is refused with a status of its own. Each server writes it in its own format. */
 export class HTTPError extends Error {
@@ -31,11 +30,6 @@ export function denied(message: string): CallError {
 /** `UNAVAILABLE` for a request to a server that was closed. */
 export function serverClosed(): CallError {
   return unavailable("The server is closing and does not accept further requests.", { mayHaveRun: false });
-}
-
-/** The error with which a subscription ends when its credentials end. */
-export function credentialEnded(operationId: string, reason: CredentialEnd): CallError {
-  return reason === "expired" ? credentialExpired(operationId, true) : credentialRevoked(operationId);
 }
 
 /**

@@ -1,26 +1,22 @@
 import {
-  array,
-  boolean,
-  type Field,
-  number,
-  type ObjectOf,
-  object,
-  oneOf,
-  optional,
-  record,
-  string,
-  unknown,
-} from "../internal/shape.ts";
-import {
-  errorJSONFields,
   type Identity,
-  identityFields,
   isResponseEnvelope,
   type OperationSpec,
   type Progress,
-  progressFields,
   type ResponseEnvelope,
 } from "../operation/index.ts";
+import {
+  array,
+  boolean,
+  type Field,
+  literal,
+  number,
+  type ObjectOf,
+  object,
+  optional,
+  string,
+  unknown,
+} from "./shape.ts";
 
 const maxIdLength = 256;
 /** Namespace, dot and name. */
@@ -44,7 +40,7 @@ const attempt = optional(number(count));
  */
 export const frameFields = {
   "call.requested": {
-    type: oneOf(["call.requested"]),
+    type: literal("call.requested"),
     /** Identifies the request. */
     requestId,
     /** The full id of the operation, `namespace.name`. */
@@ -60,9 +56,9 @@ export const frameFields = {
     /** Token that `authenticate` of the server maps to an identity. */
     token: optional(string({ maxLength: maxTokenLength })),
     /** Claimed identity. Only a server that is configured to trust the bus accepts it. */
-    identity: optional(object<Identity>(identityFields)),
+    identity: optional(object<Identity>()),
     /** Passed on to the handler and its nested calls. */
-    metadata: optional(record(unknown())),
+    metadata: optional(object<Record<string, unknown>>()),
     /**
      * For subscriptions: number of values that may be sent before `call.credited` allows more. Absent for a single
      * response.
@@ -82,37 +78,37 @@ export const frameFields = {
     attempt,
   },
   "call.responded": {
-    type: oneOf(["call.responded"]),
+    type: literal("call.responded"),
     /** Identifies the request. */
     requestId,
     /** The result. */
-    output: object<ResponseEnvelope>({}, { isValid: isSendableEnvelope }),
+    output: object<ResponseEnvelope>(isSendableEnvelope),
     /** For subscriptions: counts the values from 0. */
     seq: optional(number(count)),
     /** For subscriptions: the consumer must send `call.credited` as soon as it has consumed this value. */
     creditDue: optional(boolean()),
   },
   "call.progressed": {
-    type: oneOf(["call.progressed"]),
+    type: literal("call.progressed"),
     /** Identifies the request. */
     requestId,
     /** Progress that the handler reported. */
-    progress: object<Progress>(progressFields),
+    progress: object<Progress>(),
   },
   "call.credited": {
-    type: oneOf(["call.credited"]),
+    type: literal("call.credited"),
     /** Identifies the request. */
     requestId,
     /** Number of further values that the consumer accepts. */
     count: number({ ...count, min: 1 }),
   },
   "call.completed": {
-    type: oneOf(["call.completed"]),
+    type: literal("call.completed"),
     /** Identifies the request. */
     requestId,
   },
   "call.aborted": {
-    type: oneOf(["call.aborted"]),
+    type: literal("call.aborted"),
     /** Identifies the request. */
     requestId,
     /** Reason for the log. */
@@ -121,24 +117,33 @@ export const frameFields = {
     attempt,
   },
   "call.error": {
-    type: oneOf(["call.error"]),
+    type: literal("call.error"),
     /** Identifies the request. */
     requestId,
-    ...errorJSONFields,
+    /** Identifies the kind of failure. Any string that an operation throws. */
+    code: string(),
+    /** A description of the failure, for people. */
+    message: string(),
+    /** Details of the failure; the shape depends on the code. */
+    details: optional(unknown()),
+    /** Whether the same call may succeed if it is repeated. */
+    retryable: boolean(),
+    /** Whether the operation may have had an effect; `false` guarantees that it never started. */
+    mayHaveRun: boolean(),
     /** Number of times that the request was sent again. Absent for the first time. */
     attempt,
   },
   "peer.announced": {
-    type: oneOf(["peer.announced"]),
+    type: literal("peer.announced"),
     /** Id of the peer. */
     peerId,
     /** Operations of the peer. They replace its earlier announcement. A spec is checked when it is registered. */
-    specs: array(object<OperationSpec>({})) as Field<readonly OperationSpec[], false>,
+    specs: array(object<OperationSpec>()) as Field<readonly OperationSpec[], false>,
     /** Ids of further operations of the peer, whose specs exceed the maximum size of a message. At most 20. */
     omitted: optional(array(string()) as Field<readonly string[]>),
   },
   "peer.left": {
-    type: oneOf(["peer.left"]),
+    type: literal("peer.left"),
     /** Id of the peer that left. */
     peerId,
   },

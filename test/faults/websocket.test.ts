@@ -174,7 +174,7 @@ describe("a client that does not read", () => {
   });
 
   test("responses that pile up end the connection, and no other", async () => {
-    const server = await startServer({ heartbeat: 0, limits: { bufferedBytes: 4_000_000 } });
+    const server = await startServer({ heartbeat: 0 });
     closing.push(() => server.close());
     const other = await dial(server.url);
     const slow = new RawSocket(server.url);

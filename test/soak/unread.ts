@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { WebSocket } from "ws";
-import { defaultLimits } from "../../src/operation/index.ts";
+import { maxBufferedBytes } from "../../src/transport/peer/index.ts";
 import { becomes } from "./lanes.ts";
 import { megabyte, type Soak } from "./soak.ts";
 
@@ -17,7 +17,7 @@ export const unread: Soak = {
   about: "a client that does not read fills no memory and delays no other client",
   count,
   transports: ["websocket"],
-  mayHold: defaultLimits.bufferedBytes + 50 * megabyte,
+  mayHold: maxBufferedBytes + 50 * megabyte,
   async run({ calls, port, count, progress, counts, sample }) {
     const { produced: before } = await counts();
     const socket = new WebSocket(`ws://127.0.0.1:${port}/`);

@@ -264,10 +264,10 @@ const limited: Array<[name: string, limit: keyof Limits, use: (limits: Limits) =
   ["createWebSocketTransport", "maxMessage", (limits) => webSocket(() => ({ limits }))(0)],
   [
     "createWebSocketServer",
-    "maxAnonymousMessage",
+    "maxMessage",
     async (limits) => (await createWebSocketServer({ server: http, limits })).close(),
   ],
-  ["createWorkerPool", "bufferedBytes", (limits) => pool(() => ({ limits }))(0)],
+  ["createWorkerPool", "maxMessage", (limits) => pool(() => ({ limits }))(0)],
   [
     "createWorkerTransport",
     "maxMessage",

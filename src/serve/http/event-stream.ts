@@ -2,6 +2,7 @@ import { toBase64 } from "../../internal/base64.ts";
 import { deferTurn, startTimer, type Timer } from "../../internal/timers.ts";
 import {
   CallError,
+  credentialEnded,
   eventStreamType,
   lastEvent,
   mapError,
@@ -10,7 +11,6 @@ import {
 } from "../../operation/index.ts";
 import type { ServedSubscription, ValueReceiver } from "../calls.ts";
 import { readBytes } from "../outcome.ts";
-import { credentialEnded } from "../refusals.ts";
 import { callHeaders, formatEnvelope } from "./response.ts";
 import type { ServerExchange } from "./server-exchange.ts";
 
@@ -46,7 +46,7 @@ export class EventStream implements ValueReceiver {
     this.#subscription = host.calls.subscribe(this.#exchange, this);
     if (this.#isEnded) return;
     this.#stopWatching = host.gate.watch(caller!, (reason) =>
-      this.#subscription?.endWith(credentialEnded(operationId, reason)),
+      this.#subscription?.endWith(credentialEnded(operationId, reason, true)),
     );
     this.#beatLater();
     try {

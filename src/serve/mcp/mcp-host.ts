@@ -75,7 +75,7 @@ export class MCPHost {
     this.calls = new ServerCalls(registry, options);
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));
-    this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", mapError(error).toJSON()));
+    this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", { ...mapError(error).toJSON() }));
     this.#stopListening = registry.on("change", this.compareTools);
   }
 

@@ -1,4 +1,4 @@
-import { type CallError, isCallError, operationUnknown } from "../../operation/index.ts";
+import { type CallError, isCallError, operationNotFound } from "../../operation/index.ts";
 import { findInvalidField } from "../frames.ts";
 import { toTaggedFrame } from "./tagged-write.ts";
 import {
@@ -39,7 +39,7 @@ export function encode(frame: { type: string }, { maxMessage, jsonDepth }: Frame
 /** Creates the error for an invalid field. For an invalid operation id, it is the same error as on the server. */
 function invalidField(frame: object, name: string, mayHaveRun: boolean): CallError {
   const { operationId } = frame as { operationId?: unknown };
-  if (name === "operationId" && typeof operationId === "string") return operationUnknown(operationId);
+  if (name === "operationId" && typeof operationId === "string") return operationNotFound(operationId);
   return notSendable("it has an invalid type or is too long", `/${name}`, { mayHaveRun });
 }
 

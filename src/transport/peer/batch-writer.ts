@@ -5,6 +5,11 @@ import type { Channel } from "./connection.ts";
 
 /** In characters. Small enough that a remote peer can start reading while further frames are written. */
 const maxChannelBatch = 4 * 1024;
+/**
+ * Maximum number of bytes that wait for a slow peer. Above it new calls are refused. A peer that then reads nothing for a
+ * second, or for which twice as much is waiting, is disconnected.
+ */
+export const maxBufferedBytes = 16 * 1024 * 1024;
 /** Above this many buffered bytes, a sender waits. This limits data loss and memory use when the reader is slow. */
 const highWaterBytes = 1024 * 1024;
 /** Interval between checks of a full channel, in ms. Not every channel emits an event when its buffer has drained. */
@@ -71,7 +76,6 @@ export abstract class BatchWriter {
 /** Writes to a channel in batches, and monitors the buffered bytes, so that memory stays bounded during bursts. */
 export class ChannelWriter extends BatchWriter {
   readonly #channel: Channel;
-  readonly #maxBuffered: number;
   readonly #onFailure: (error: Error) => void;
   #isClosed = false;
   /** Number of characters that were sent since a sender last waited. */
@@ -79,14 +83,10 @@ export class ChannelWriter extends BatchWriter {
   #drained: Promise<void> | undefined;
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
 
-  /**
-   * @param maxBuffered maximum number of buffered bytes; above twice this number, the writer fails immediately
-   * @param onFailure called when the channel fails, or its reader makes no progress for a second with a full backlog
-   */
-  constructor(channel: Channel, maxBuffered: number, onFailure: (error: Error) => void) {
+  /** @param onFailure called when the channel fails, or its peer reads too slowly */
+  constructor(channel: Channel, onFailure: (error: Error) => void) {
     super(maxChannelBatch);
     this.#channel = channel;
-    this.#maxBuffered = maxBuffered;
     this.#onFailure = onFailure;
   }
 
@@ -128,16 +128,16 @@ export class ChannelWriter extends BatchWriter {
     } catch (error) {
       return this.#onFailure(error as Error);
     }
-    if (this.bufferedAmount > this.#maxBuffered) this.#checkProgress();
+    if (this.bufferedAmount > maxBufferedBytes) this.#checkProgress();
   }
 
   #checkProgress(): void {
     const fail = () => this.#onFailure(new Error("The peer reads too slowly"));
     const before = this.bufferedAmount;
-    if (before > 2 * this.#maxBuffered) return fail();
+    if (before > 2 * maxBufferedBytes) return fail();
     this.#stuckTimer ??= setTimeout(() => {
       this.#stuckTimer = undefined;
-      if (this.bufferedAmount <= this.#maxBuffered) return;
+      if (this.bufferedAmount <= maxBufferedBytes) return;
       if (this.bufferedAmount < before) this.#checkProgress();
       else fail();
     }, maxStuckMs);

@@ -10,7 +10,7 @@ import { createAdapter } from "./testing.ts";
 function setUp(more: Partial<BrokerAdapter> = {}) {
   const { adapter, sent } = createAdapter(more);
   const sender = new FrameSender(adapter, { maxMessage: 1_000_000, jsonDepth: 200 });
-  const caller = new BrokerCaller(adapter, sender, 10_000, new GossipPeerDirectory("me", sender, 1_000));
+  const caller = new BrokerCaller(adapter, sender, new GossipPeerDirectory("me", sender, 1_000));
   const replies: ReplyFrame[] = [];
   const request = (requestId: string, more: Partial<CallRequested> = {}) => {
     const frame = { type: "call.requested", requestId, operationId: "test.one", input: {}, ...more } as const;

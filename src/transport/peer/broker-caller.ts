@@ -45,18 +45,16 @@ export class BrokerCall implements SentCall {
 export class BrokerCaller {
   readonly #adapter: BrokerAdapter;
   readonly #sender: FrameSender;
-  readonly #calls: OutgoingCalls<BrokerCall>;
+  readonly #calls = new OutgoingCalls<BrokerCall>();
   readonly #monitor: WorkerMonitor;
   readonly #directory: GossipPeerDirectory;
   /** Operations that have replied and were not reported to the directory yet. */
   readonly #served = new Set<string>();
 
-  /** @param limit maximum number of pending calls */
-  constructor(adapter: BrokerAdapter, sender: FrameSender, limit: number, directory: GossipPeerDirectory) {
+  constructor(adapter: BrokerAdapter, sender: FrameSender, directory: GossipPeerDirectory) {
     this.#adapter = adapter;
     this.#sender = sender;
     this.#directory = directory;
-    this.#calls = new OutgoingCalls(limit);
     this.#monitor = new WorkerMonitor(adapter, sender, this.#calls);
   }
 

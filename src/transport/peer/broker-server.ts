@@ -16,7 +16,7 @@ import type { BrokerAdapter } from "./broker-adapter.ts";
 import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { notMovable } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";
-import { AcceptedCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
+import { AcceptedCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
 import { type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
 import { PeerQuestions } from "./peer-questions.ts";
 
@@ -38,7 +38,6 @@ interface CallerHost {
   readonly adapter: BrokerAdapter;
   readonly sender: FrameSender;
   readonly sync: ClockSync;
-  readonly limits: IncomingLimits;
   /** Counts the calls of all callers. */
   readonly total: { pending: number; readonly pendingCalls: number };
 }
@@ -51,7 +50,7 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
   constructor(address: string, host: CallerHost) {
     super(toMaxBatch(host.adapter));
     this.#host = host;
-    this.calls = new IncomingCalls(this, new PeerClock(address), host.sync, host.limits, host.total);
+    this.calls = new IncomingCalls(this, new PeerClock(address), host.sync, host.total);
   }
 
   /** Whether nothing is pending for this caller, so that it can be removed. */
@@ -91,7 +90,7 @@ export class BrokerServer {
   #lostWith: CallError | undefined = undefined;
   #isClosed = false;
 
-  constructor(adapter: BrokerAdapter, sender: FrameSender, limits: IncomingLimits & { readonly pendingCalls: number }) {
+  constructor(adapter: BrokerAdapter, sender: FrameSender, limits: { readonly pendingCalls: number }) {
     this.#adapter = adapter;
     this.#sender = sender;
     this.#sync = new ClockSync(
@@ -106,7 +105,6 @@ export class BrokerServer {
       adapter,
       sender,
       sync: this.#sync,
-      limits,
       total: { pending: 0, pendingCalls: limits.pendingCalls },
     };
   }

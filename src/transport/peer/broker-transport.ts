@@ -81,7 +81,7 @@ export class BrokerTransport implements Transport, AsyncDisposable, BrokerEvents
     this.name = adapter.name;
     this.#limits = limits;
     this.#directory = new GossipPeerDirectory(nextRequestId(), sender, limits.operations);
-    this.#caller = new BrokerCaller(adapter, sender, limits.callsPerConnection, this.#directory);
+    this.#caller = new BrokerCaller(adapter, sender, this.#directory);
     this.#server = new BrokerServer(adapter, sender, limits);
     this.#stopTicks = startTicks(heartbeat, (isHeartbeat) => this.#tick(isHeartbeat));
   }

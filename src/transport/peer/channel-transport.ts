@@ -1,5 +1,5 @@
 import { nextRequestId } from "../../internal/request-id.ts";
-import { type CallError, type OperationSpec, operationUnknown, unavailable } from "../../operation/index.ts";
+import { type CallError, type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
 import { wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -139,7 +139,7 @@ export class ChannelTransport implements Transport, AsyncDisposable, ConnectionO
     if (this.#connections.size === 0 || this.lacksConnections()) {
       return unavailable(`The peer of the ${this.name} transport is not available.`, { mayHaveRun: false });
     }
-    return this.serving?.notFound(operationId) ?? operationUnknown(operationId);
+    return this.serving?.notFound(operationId) ?? operationNotFound(operationId);
   }
 
   #requireOpen(): ServingPeer {

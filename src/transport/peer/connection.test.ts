@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { resolveLimits } from "../../operation/index.ts";
 import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
+import { maxBufferedBytes } from "./batch-writer.ts";
 import { ChannelTransport } from "./channel-transport.ts";
 import type { Channel, ConnectionOptions } from "./connection.ts";
 import { ServingPeer } from "./serving-peer.ts";
@@ -144,8 +145,8 @@ describe("a connection that ends", () => {
     const transport = createTransport();
     const onLost = vi.spyOn(transport, "onLost");
     const channel = { bufferedAmount: 0 };
-    const { connection } = attachPeer(transport, { limits: resolveLimits({ bufferedBytes: 1_000 }) }, channel);
-    channel.bufferedAmount = 2_000;
+    const { connection } = attachPeer(transport, {}, channel);
+    channel.bufferedAmount = 2 * maxBufferedBytes;
 
     connection.close();
 
@@ -154,18 +155,16 @@ describe("a connection that ends", () => {
 });
 
 describe("a peer with more to read than may wait", () => {
-  const limit = 10_000;
-  const large = { ...request("r-1"), input: "x".repeat(limit) };
-
-  /** Attaches one that is given a request of the whole limit. */
+  /** Attaches one that is given a request, and for which more is waiting than may. */
   function attachReader() {
     vi.useFakeTimers();
-    const peer = attachPeer(createTransport(), { limits: resolveLimits({ bufferedBytes: limit }) });
+    const peer = attachPeer(createTransport());
     const replies: ReplyFrame[] = [];
+    peer.channel.bufferedAmount = maxBufferedBytes - 1_000;
     peer.channel.send = (text) => {
       peer.channel.bufferedAmount += text.length;
     };
-    peer.connection.request(large, (reply) => replies.push(reply));
+    peer.connection.request({ ...request("r-1"), input: "x".repeat(10_000) }, (reply) => replies.push(reply));
     return { ...peer, replies };
   }
 
@@ -208,7 +207,7 @@ describe("a peer with more to read than may wait", () => {
   test("is disconnected immediately when twice as much waits", () => {
     const { connection, channel } = attachReader();
 
-    channel.bufferedAmount = 2 * limit;
+    channel.bufferedAmount = 2 * maxBufferedBytes;
     connection.send({ type: "link.ponged", question: "q".repeat(5_000) }); // leaves in this turn
 
     expect(connection.isOpen).toBe(false);

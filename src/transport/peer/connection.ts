@@ -4,9 +4,9 @@ import { notify } from "../../internal/emitter.ts";
 import {
   type Identity,
   type Limits,
-  limitExceeded,
   type OperationSpec,
-  operationUnknown,
+  operationNotFound,
+  overloaded,
 } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
@@ -17,7 +17,7 @@ import {
   type SendFollowUp,
   toFailedFrame,
 } from "../transport.ts";
-import { ChannelWriter, readLines } from "./batch-writer.ts";
+import { ChannelWriter, maxBufferedBytes, readLines } from "./batch-writer.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
 import type { IncomingCalls, RemotePeer } from "./incoming-calls.ts";
@@ -85,7 +85,7 @@ export class Connection implements RemotePeer, Pulse {
   readonly #owner: ConnectionOwner;
   readonly #channel: Channel;
   readonly #writer: ChannelWriter;
-  readonly #outgoing: OutgoingCalls;
+  readonly #outgoing = new OutgoingCalls();
   readonly #questions = new PeerQuestions();
   readonly #receiveLimits: FrameLimits;
   /** The smaller of the limits of both peers. */
@@ -103,8 +103,7 @@ export class Connection implements RemotePeer, Pulse {
     const { limits, maxReceived = limits.maxMessage } = options;
     this.#sendLimits = limits;
     this.#receiveLimits = { maxMessage: maxReceived, jsonDepth: limits.jsonDepth };
-    this.#writer = new ChannelWriter(channel, limits.bufferedBytes, (error) => this.close(error));
-    this.#outgoing = new OutgoingCalls(limits.callsPerConnection);
+    this.#writer = new ChannelWriter(channel, (error) => this.close(error));
     this.incoming = owner.serving?.createCalls(this, this.#questions);
     this.watch(options.heartbeat);
   }
@@ -138,10 +137,9 @@ export class Connection implements RemotePeer, Pulse {
   /** Sends one request. Throws a `CallError` when it cannot be sent or a limit is reached. */
   request(frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     const { requestId } = frame;
-    const { bufferedBytes } = this.options.limits;
     if (this.#isClosed) throw linkLost(this.#owner.name, undefined, false);
-    if (this.#writer.bufferedAmount > bufferedBytes) {
-      throw limitExceeded("Too many bytes wait to be sent on this connection", "bufferedBytes", bufferedBytes);
+    if (this.#writer.bufferedAmount > maxBufferedBytes) {
+      throw overloaded("Too many bytes wait to be sent on this connection", maxBufferedBytes);
     }
     frame.sentAt = Math.floor(monotonicNow());
     const line = encode(frame, this.#sendLimits);
@@ -308,6 +306,6 @@ export class Connection implements RemotePeer, Pulse {
 
   #serve(frame: CallRequested): void {
     if (this.incoming !== undefined) return this.#owner.serving?.run(this, this.incoming, frame);
-    this.send(toFailedFrame(frame.requestId, operationUnknown(frame.operationId)));
+    this.send(toFailedFrame(frame.requestId, operationNotFound(frame.operationId)));
   }
 }

@@ -1,5 +1,4 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { defaultLimits } from "../../operation/index.ts";
 import type { CallRequested, FollowUp } from "../transport.ts";
 import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { AcceptedCall, IncomingCalls } from "./incoming-calls.ts";
@@ -20,7 +19,7 @@ function setUp(shared?: { pending: number; pendingCalls: number }) {
     (_clock, question) => void asked.push(question),
     () => 1_000,
   );
-  const calls = new IncomingCalls({ send: () => undefined }, clock, sync, defaultLimits, shared);
+  const calls = new IncomingCalls({ send: () => undefined }, clock, sync, shared);
   const answer = (reported: number) =>
     questions.takeReply({ type: "link.ponged", question: asked.at(-1), clock: reported, withdrawn: [] });
   return { calls, clock, asked, answer };
@@ -86,4 +85,29 @@ test("callers that share a limit cannot have more calls pending than all togethe
 
   expect(refused).toMatchObject({ code: "LIMIT_EXCEEDED", details: { limit: "pendingCalls" }, mayHaveRun: false });
   expect(three.accept(request("r"))).toBeInstanceOf(AcceptedCall);
+});
+
+test.each([
+  ["calls", 10_000, request, "Too many calls are pending for this peer: the limit is 10000. Try again later."],
+  [
+    "subscriptions",
+    1_024,
+    (id: string) => ({ ...request(id), credit: 1 }),
+    "Too many subscriptions are open for this peer: the limit is 1024. Try again later.",
+  ],
+])("one peer has a limited number of %s", (_name, allowed, create, message) => {
+  const { calls } = setUp();
+  const accepted = Array.from({ length: allowed }, (_, n) => calls.accept(create(`r${n}`)) as AcceptedCall);
+
+  const refused = calls.accept(create("one too many"));
+  calls.end(accepted[0]!);
+
+  expect(refused).toMatchObject({
+    code: "LIMIT_EXCEEDED",
+    message,
+    details: { allowed },
+    retryable: true,
+    mayHaveRun: false,
+  });
+  expect(calls.accept(create("another"))).toBeInstanceOf(AcceptedCall);
 });

@@ -1,5 +1,5 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { type CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
+import { type CallError, type Identity, limitExceeded, overloaded, timedOut } from "../../operation/index.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -12,6 +12,7 @@ import {
 } from "../transport.ts";
 import { TurnoverMap } from "../turnover-map.ts";
 import type { ClockSync, PeerClock } from "./clock-sync.ts";
+import { maxPendingCalls } from "./outgoing-calls.ts";
 
 /** A peer that calls this one: at the other end of a channel, or at an address on a broker. */
 export interface RemotePeer {
@@ -21,12 +22,6 @@ export interface RemotePeer {
   send(frame: WireFrame): Promise<void> | undefined;
 }
 
-/** Maximum numbers of calls and subscriptions of one remote peer. */
-export interface IncomingLimits {
-  callsPerConnection: number;
-  subscriptionsPerConnection: number;
-}
-
 /** Counts the calls of all remote peers, because a caller on a broker can invent any number of addresses. */
 export interface SharedCount {
   pending: number;
@@ -34,6 +29,8 @@ export interface SharedCount {
   readonly pendingCalls: number;
 }
 
+/** Maximum number of open subscriptions of one remote peer. */
+const maxSubscriptions = 1_024;
 /** A request that arrives later than this, in ms, may have been aborted in the meantime. */
 const maxUnconfirmedMs = 50;
 /** Maximum age of a request without a timeout on a broker, and maximum time to wait for a confirmation, in ms. */
@@ -83,32 +80,26 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   readonly clock: PeerClock;
   readonly #peer: RemotePeer;
   readonly #sync: ClockSync;
-  readonly #limits: IncomingLimits;
   readonly #shared: SharedCount | undefined;
   #subscriptions = 0;
 
   /** @param shared present on brokers, where requests also have a maximum age */
-  constructor(peer: RemotePeer, clock: PeerClock, sync: ClockSync, limits: IncomingLimits, shared?: SharedCount) {
+  constructor(peer: RemotePeer, clock: PeerClock, sync: ClockSync, shared?: SharedCount) {
     super();
     this.clock = clock;
     this.#peer = peer;
     this.#sync = sync;
-    this.#limits = limits;
     this.#shared = shared;
   }
 
   /** Accepts a request, which {@link run} starts. Returns an error when the request exceeds a limit. */
   accept(frame: CallRequested, takenAt = 0): AcceptedCall | CallError {
-    const { callsPerConnection, subscriptionsPerConnection } = this.#limits;
     if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
       return limitExceeded("Too many calls are pending", "pendingCalls", this.#shared.pendingCalls);
     }
-    if (this.size >= callsPerConnection) {
-      return limitExceeded("Too many calls are pending for this peer", "callsPerConnection", callsPerConnection);
-    }
-    if (frame.credit !== undefined && this.#subscriptions >= subscriptionsPerConnection) {
-      const message = "Too many subscriptions are open for this peer";
-      return limitExceeded(message, "subscriptionsPerConnection", subscriptionsPerConnection);
+    if (this.size >= maxPendingCalls) return overloaded("Too many calls are pending for this peer", maxPendingCalls);
+    if (frame.credit !== undefined && this.#subscriptions >= maxSubscriptions) {
+      return overloaded("Too many subscriptions are open for this peer", maxSubscriptions);
     }
     const call = new AcceptedCall(frame, takenAt);
     this.set(call.requestId, call);

@@ -1,3 +1,4 @@
+export { maxBufferedBytes } from "./batch-writer.ts";
 export type { BrokerAdapter, BrokerEvents, PendingRequest } from "./broker-adapter.ts";
 export { cannotConnect, createSocketController, credentialsRefused } from "./broker-connection.ts";
 export { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "./broker-transport.ts";

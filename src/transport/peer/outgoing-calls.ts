@@ -1,4 +1,4 @@
-import { type CallError, limitExceeded } from "../../operation/index.ts";
+import { type CallError, overloaded } from "../../operation/index.ts";
 import { isLastReply, type ReplyFrame, requestPending, toFailedFrame } from "../transport.ts";
 import { TurnoverMap } from "../turnover-map.ts";
 
@@ -9,6 +9,8 @@ export interface CallRef {
   attempt?: number;
 }
 
+/** Maximum number of pending calls of one connection, in each direction. */
+export const maxPendingCalls = 10_000;
 /** Maximum number of references in one message. Smaller messages contain fewer. */
 const maxRefsPerMessage = 500;
 const maxIdLength = 256;
@@ -47,18 +49,10 @@ export interface SentCall {
 
 /** The pending calls that this peer has made over one connection or broker, by request id. */
 export class OutgoingCalls<Call extends SentCall = SentCall> extends TurnoverMap<string, Call> {
-  readonly #limit: number;
-
-  /** @param limit maximum number of pending calls */
-  constructor(limit: number) {
-    super();
-    this.#limit = limit;
-  }
-
   /** Adds a call. Throws `LIMIT_EXCEEDED`, or `EXECUTION_ERROR` when a call with the same id is pending. */
   add(requestId: string, call: Call): void {
-    if (this.size >= this.#limit) {
-      throw limitExceeded("Too many calls are pending on this connection", "callsPerConnection", this.#limit);
+    if (this.size >= maxPendingCalls) {
+      throw overloaded("Too many calls are pending on this connection", maxPendingCalls);
     }
     if (this.get(requestId) !== undefined) throw requestPending(requestId);
     this.set(requestId, call);

@@ -66,7 +66,7 @@ export class ServingPeer {
       (_clock, question, calls) => connection.ask(question, calls),
       () => connection.maxMessage,
     );
-    return new IncomingCalls(connection, new PeerClock(), sync, connection.options.limits);
+    return new IncomingCalls(connection, new PeerClock(), sync);
   }
 
   /** Sends a new peer the operations that are served here. */

@@ -3,18 +3,27 @@ import type { Duplex } from "node:stream";
 import type * as WS from "ws";
 import { clientLogger } from "../../internal/client-log.ts";
 import { readRawHeader } from "../../internal/http.ts";
-import { checkScopes, type Identity, type Limits, resolveDuration, resolveLimits } from "../../operation/index.ts";
+import {
+  checkScopes,
+  credentialEnded,
+  type Identity,
+  type Limits,
+  resolveDuration,
+  resolveLimits,
+} from "../../operation/index.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
-import { credentialEnded } from "../../serve/refusals.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
-import { ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
+import { ChannelTransport, type Connection, maxBufferedBytes, ServingPeer } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, readProtocolToken, subprotocol } from "./open-socket.ts";
 import { type ByteCounter, listen, toChannel, toCloseError, type WebSocketLike, whenClosed } from "./socket-channel.ts";
 import { toMaxPayload } from "./ws-socket.ts";
 
 const log = clientLogger("transport", "websocket");
+
+/** Maximum size of a message of a client that is not authenticated, in bytes. */
+const maxAnonymousMessage = 1024 * 1024;
 
 /** Options of {@link createWebSocketServer}: which clients may connect, and their permissions. */
 export interface WebSocketServerOptions extends Partial<GateOptions> {
@@ -129,7 +138,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     }
     const ws = await this.#ws;
     if (this.isClosed) return refuseUpgrade(socket, 503, "The server is closing.");
-    const { maxMessage, maxAnonymousMessage } = this.#limits;
+    const { maxMessage } = this.#limits;
     const maxReceived = identity === undefined ? Math.min(maxMessage, maxAnonymousMessage) : maxMessage;
     createEndpoint(ws, maxReceived).handleUpgrade(request, socket, head, (opened) => {
       const webSocket = opened as unknown as WebSocketLike;
@@ -137,7 +146,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
       const stopWatching = this.#gate.watch(
         admission,
         (reason) => {
-          connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason));
+          connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason, true));
           // The client can reconnect with a new token.
           connection.close(new Error("The token of the connection has expired or was removed"));
         },
@@ -175,7 +184,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
       log.warn("websocket: A connection failed: {message}", { message: event.message });
     });
     socket.addEventListener("close", (event: CloseEvent) => connection.close(toCloseError(event)));
-    closeWhenFloodedWithPings(socket, connection, this.#limits.bufferedBytes);
+    closeWhenFloodedWithPings(socket, connection);
     return connection;
   }
 }
@@ -188,9 +197,9 @@ function toGateRequest({ method = "GET", url = "/", rawHeaders }: IncomingMessag
 }
 
 /** Limits pings: `ws` replies to each one, and buffers the replies if the client does not read them. */
-function closeWhenFloodedWithPings(socket: WebSocketLike, connection: Connection, limit: number): void {
+function closeWhenFloodedWithPings(socket: WebSocketLike, connection: Connection): void {
   (socket as unknown as { on(event: "ping", listener: () => void): void }).on("ping", () => {
-    if (socket.bufferedAmount > limit) connection.close(new Error("The peer reads too slowly"));
+    if (socket.bufferedAmount > maxBufferedBytes) connection.close(new Error("The peer reads too slowly"));
   });
 }
 

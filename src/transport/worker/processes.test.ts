@@ -132,12 +132,12 @@ describe("a pool of processes", () => {
   });
 
   test("a process that reads nothing is ended when too much waits for it", async () => {
-    const { calls } = await startPool({ limits: { bufferedBytes: 1024 * 1024 } });
+    const { calls } = await startPool();
     const stopped = await pidOf(calls);
     await stop(stopped);
 
     const pending = Array.from({ length: 100 }, () =>
-      calls.call("test.echo", "x".repeat(100_000)).catch((error) => error.message),
+      calls.call("test.echo", "x".repeat(400_000)).catch((error) => error.message),
     );
 
     expect((await Promise.all(pending)).some((message) => message.includes("reads too slowly"))).toBe(true);

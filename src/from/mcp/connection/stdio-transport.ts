@@ -4,7 +4,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { findMessageId, LineReader } from "../../../internal/line-reader.ts";
 import { isObject } from "../../../internal/objects.ts";
 import { quote } from "../../../internal/text.ts";
-import { CallError, limitExceeded } from "../../../operation/index.ts";
+import { CallError, overloaded } from "../../../operation/index.ts";
 import type { MCPTimeouts } from "../config.ts";
 import { ProcessGroup } from "./process-group.ts";
 import type { ProgramEnd, StderrLines } from "./program-output.ts";
@@ -19,8 +19,6 @@ export interface StdioOptions {
   stderr: StderrLines;
   /** Maximum size of a message, in bytes. */
   maxLineBytes: number;
-  /** Maximum number of bytes that the program has not read yet. */
-  maxQueuedBytes: number;
   timeouts: Required<Pick<MCPTimeouts, "stop" | "kill">>;
 }
 
@@ -29,6 +27,9 @@ const messageMarker = '"jsonrpc"';
 
 /** Chunks of this size mean that the program writes faster than this process reads. */
 const floodChunkBytes = 64 * 1024;
+
+/** Maximum number of bytes that wait for the program to read them. Above it, further messages are refused. */
+const maxQueuedBytes = 16 * 1024 * 1024;
 
 /** How long the pipes of a program are read after it has ended, in ms. */
 const drainAfterExitMs = 100;
@@ -107,14 +108,11 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable || this.#closed) throw new Error("Not connected");
-    // Use bytes, because a pipe measures strings in characters.
-    const line = Buffer.from(`${JSON.stringify(message)}\n`);
-    const { maxQueuedBytes } = this.#options;
-    if (stdin.writableLength + line.length > maxQueuedBytes) {
-      const problem = "The program does not read its input, and too many bytes are queued";
-      throw limitExceeded(problem, "bufferedBytes", maxQueuedBytes);
+    if (stdin.writableLength > maxQueuedBytes) {
+      throw overloaded("The program does not read its input, and too many bytes are queued", maxQueuedBytes);
     }
-    stdin.write(line);
+    // Use bytes, because a pipe measures strings in characters.
+    stdin.write(Buffer.from(`${JSON.stringify(message)}\n`));
   }
 
   /** Resolves when the program and all processes that it started have ended. */

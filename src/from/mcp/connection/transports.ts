@@ -30,7 +30,6 @@ export function createStdioTransport(settings: ConnectionSettings): MCPTransport
     cwd: config.cwd,
     stderr,
     maxLineBytes: limits.lineBytes,
-    maxQueuedBytes: limits.bufferedBytes,
     timeouts,
   });
   filterMessages(settings, sdkTransport);

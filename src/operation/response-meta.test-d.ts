@@ -1,21 +1,20 @@
 import type { Static } from "typebox";
 import { expectTypeOf } from "vitest";
 import type { ResponseEnvelope } from "./envelope.ts";
-import type { HTTPResponseMeta, LocalResponseMeta, MCPResponseMeta, ResponseMeta } from "./envelope-fields.ts";
-import type { MCPContentBlock } from "./mcp-content.ts";
+import type { MCPContentBlock, MCPContentBlockSchema } from "./mcp-content.ts";
 import type {
+  HTTPResponseMeta,
   HTTPResponseMetaSchema,
+  LocalResponseMeta,
   LocalResponseMetaSchema,
-  MCPContentBlockSchema,
+  MCPResponseMeta,
   MCPResponseMetaSchema,
-  OperationSpecSchema,
   ResponseEnvelopeSchema,
+  ResponseMeta,
   ResponseMetaSchema,
-} from "./schemas.ts";
-import type { OperationSpec } from "./spec.ts";
+} from "./response-meta.ts";
 
-// The static type of a schema is the documented interface.
-expectTypeOf<Static<typeof OperationSpecSchema>>().toEqualTypeOf<OperationSpec>();
+// The type and the schema of a value are written by hand: each field must be in both, and of the same type.
 expectTypeOf<Static<typeof MCPContentBlockSchema>>().toEqualTypeOf<MCPContentBlock>();
 expectTypeOf<Static<typeof LocalResponseMetaSchema>>().toEqualTypeOf<LocalResponseMeta>();
 expectTypeOf<Static<typeof HTTPResponseMetaSchema>>().toEqualTypeOf<HTTPResponseMeta>();

@@ -1,0 +1,175 @@
+import { extendPointer } from "../internal/json-pointer.ts";
+import { hasGetter, isJSONObject, isObject, type JSONObject } from "../internal/objects.ts";
+import { quote } from "../internal/text.ts";
+import { type ValueProblem, validationError } from "./errors.ts";
+import { namePattern, namespacePattern } from "./operation-id.ts";
+import {
+  type AccessControl,
+  accessNames,
+  copyAccess,
+  type OperationSpec,
+  pointerPattern,
+  resourceTypePattern,
+} from "./spec.ts";
+
+type Test = (value: unknown) => boolean;
+
+/**
+ * A field, its requirement, which completes "`/path` …", and the test of its value. Without a test only its presence is
+ * checked, because sources create schemas when they are first read.
+ */
+type Rule = readonly [name: string, requirement: string, isValid?: Test];
+
+const isString: Test = (value) => typeof value === "string";
+const isBoolean: Test = (value) => typeof value === "boolean";
+const isStringList: Test = (value) => Array.isArray(value) && value.every(isString);
+const isStatus: Test = (value) => Number.isInteger(value) && (value as number) >= 100 && (value as number) <= 599;
+const matches = (pattern: RegExp) => (value: unknown) => typeof value === "string" && pattern.test(value);
+const isOneOf = (values: readonly unknown[]) => (value: unknown) => values.includes(value);
+const optional = (isValid: Test) => (value: unknown) => value === undefined || isValid(value);
+
+const requiredRules: readonly Rule[] = [
+  ["namespace", "must be 1 to 64 characters without dots or control characters", matches(namespacePattern)],
+  ["name", "must be 1 to 256 characters without control characters", matches(namePattern)],
+  ["version", 'must be a string such as "1.0.0"', isString],
+  ["type", 'must be "query", "mutation" or "subscription"', isOneOf(["query", "mutation", "subscription"])],
+  ["description", "must be a string that describes the operation", isString],
+  ["inputSchema", "is missing; use Type.Object({}) for an operation without input"],
+  ["outputSchema", "is missing; use Type.Unknown() when the output can be anything"],
+];
+
+const resourceParts = {
+  resourceType: "must be a string without a colon, and is required together with resourceAction",
+  resourceAction: "must be a string, and is required together with resourceType",
+};
+
+const accessRules: readonly Rule[] = [
+  ["requiredScopes", "must be a list of strings; use [] to require none", isStringList],
+  ["requiredScopesAny", "must be a list of strings; omit it to require none", optional(isStringList)],
+  ["resourceType", resourceParts.resourceType, optional(matches(resourceTypePattern))],
+  ["resourceAction", resourceParts.resourceAction, optional(isString)],
+  ["resourceId", 'must be a JSON pointer into the input, such as "/id"', optional(matches(pointerPattern))],
+  ["customAuth", "must be the name of a function in the registry's customAuth", optional(isString)],
+];
+
+const labelRules: readonly Rule[] = [
+  ["title", "must be a string", optional(isString)],
+  ["tags", "must be a list of strings", optional(isStringList)],
+];
+
+const errorRules: readonly Rule[] = [
+  ["code", 'must be a string such as "TASK_NOT_FOUND"', (value) => isString(value) && value !== ""],
+  ["description", "must be a string", optional(isString)],
+  ["schema", "is missing; use Type.Unknown() when the details can be anything"],
+  ["httpStatus", "must be a status from 100 to 599", optional(isStatus)],
+];
+
+const behaviourRules: readonly Rule[] = [
+  ["idempotent", "must be true or false", optional(isBoolean)],
+  ["outputPolicy", 'must be "cast", "check" or "strict"', optional(isOneOf(["cast", "check", "strict"]))],
+];
+
+/**
+ * Throws `VALIDATION_ERROR` unless a value is a valid spec. The message names every invalid field and how to correct it.
+ * Schemas are only checked for presence, and errors or meta behind a getter are not read, because sources create them when
+ * they are first read.
+ */
+export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
+  const problems = isObject(spec)
+    ? findProblems(spec)
+    : [{ path: "", message: "must be an object with namespace, name, version, type, inputSchema and outputSchema" }];
+  if (problems.length > 0) throw validationError(`operation ${formatLabel(spec)}`, problems);
+}
+
+/**
+ * A frozen copy of an access rule that was given as an option, without the parts that are `undefined`. Throws
+ * `VALIDATION_ERROR` for an invalid one.
+ */
+export function toAccessControl(accessControl: unknown): AccessControl {
+  const problems: ValueProblem[] = [];
+  checkAccess(problems, accessControl);
+  checkCombinations(problems, accessControl);
+  if (problems.length > 0) throw validationError("options", problems);
+  return copyAccess(accessControl as AccessControl);
+}
+
+function findProblems(spec: JSONObject): ValueProblem[] {
+  const problems: ValueProblem[] = [];
+  checkFields(problems, "", spec, requiredRules);
+  checkAccess(problems, spec["accessControl"]);
+  checkFields(problems, "", spec, labelRules);
+  const errors = hasGetter(spec, "errorSchemas") ? undefined : spec["errorSchemas"];
+  if (errors !== undefined) checkErrors(problems, errors);
+  checkFields(problems, "", spec, behaviourRules);
+  const meta = hasGetter(spec, "_meta") ? undefined : spec["_meta"];
+  if (meta !== undefined && !isJSONObject(meta)) problems.push({ path: "/_meta", message: "must be an object" });
+  const { handler } = spec;
+  if (handler !== undefined && typeof handler !== "function") {
+    problems.push({ path: "/handler", message: "must be a function; omit it to register the handler later" });
+  }
+  if (Array.isArray(errors) && errors.length > 1) checkRepeatedCodes(problems, errors);
+  checkCombinations(problems, spec["accessControl"]);
+  return problems;
+}
+
+function checkFields(problems: ValueProblem[], path: string, object: JSONObject, rules: readonly Rule[]): void {
+  for (const [name, requirement, isValid] of rules) {
+    if (isValid === undefined) {
+      if (!(name in object)) problems.push({ path: `${path}/${name}`, message: requirement });
+    } else if (!isValid(object[name])) addProblem(problems, `${path}/${name}`, object[name], requirement);
+  }
+}
+
+function addProblem(problems: ValueProblem[], path: string, value: unknown, requirement: string): void {
+  problems.push({ path, message: value === undefined ? `is missing and ${requirement}` : requirement });
+}
+
+function checkAccess(problems: ValueProblem[], access: unknown): void {
+  if (isJSONObject(access)) return checkFields(problems, "/accessControl", access, accessRules);
+  addProblem(problems, "/accessControl", access, "must be an object; use { requiredScopes: [] } to allow every caller");
+}
+
+function checkErrors(problems: ValueProblem[], errors: unknown): void {
+  if (!Array.isArray(errors))
+    return addProblem(problems, "/errorSchemas", errors, "must be a list of { code, schema }");
+  for (const [index, error] of errors.entries()) {
+    const path = `/errorSchemas/${index}`;
+    if (isJSONObject(error)) checkFields(problems, path, error, errorRules);
+    else addProblem(problems, path, error, "must be an object with code and schema");
+  }
+}
+
+function checkRepeatedCodes(problems: ValueProblem[], errors: readonly unknown[]): void {
+  const places = new Map<unknown, string>();
+  for (const [index, error] of errors.entries()) {
+    if (!isObject(error) || typeof error["code"] !== "string") continue; // It was already reported.
+    const [code, place] = [error["code"], `/errorSchemas/${index}`];
+    const first = places.get(code);
+    const message = `must be unique, but ${quote(code)} is also the code of ${first}`;
+    if (first === undefined) places.set(code, place);
+    else problems.push({ path: `${place}/code`, message });
+  }
+}
+
+/** Adds violations of rules about the whole access rule. */
+function checkCombinations(problems: ValueProblem[], access: unknown): void {
+  if (!isObject(access)) return;
+  // A rule with a misspelt field would allow more callers than intended.
+  for (const name in access) {
+    if (accessNames.includes(name)) continue;
+    const message = `is not part of an access rule; use ${accessNames.join(", ")}`;
+    problems.push({ path: extendPointer("/accessControl", name), message });
+  }
+  const { resourceType, resourceAction, resourceId } = access;
+  if (resourceType === undefined && resourceAction === undefined && resourceId === undefined) return;
+  for (const [name, message] of Object.entries(resourceParts)) {
+    if (access[name] === undefined) problems.push({ path: `/accessControl/${name}`, message });
+  }
+}
+
+/** Names the operation as precisely as an invalid spec allows. */
+function formatLabel(spec: unknown): string {
+  if (!isObject(spec)) return "definition";
+  const [namespace, name] = [spec["namespace"], spec["name"]].map((part) => (typeof part === "string" ? part : "?"));
+  return quote(`${namespace}.${name}`);
+}
