@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { OperationRegistry, type OperationSource, type SourceChange } from "../index.ts";
+import { type IOperationDefinition, OperationRegistry, type OperationSource, type SourceChange } from "../index.ts";
 import { operation } from "./testing.ts";
 
 /** A source of operations `test.<name>` that return the name of the source. */
@@ -21,6 +21,11 @@ function source(name: string, ...names: string[]) {
   };
   const change = (part: Partial<SourceChange>) => listener?.({ added: [], changed: [], removed: [], ...part });
   return { followed, change, answering };
+}
+
+/** A source whose operations peers have chosen. */
+function peers(...args: Parameters<typeof source>): OperationSource {
+  return Object.assign(source(...args).followed, { traits: { foreignIds: true } });
 }
 
 const local = operation({ name: "a", outputSchema: Type.Unknown(), handler: () => "local" });
@@ -118,14 +123,14 @@ test("of two sources the first has priority, and the second is used when the fir
   expect(answers).toEqual(["first", "second", "OPERATION_NOT_FOUND"]);
 });
 
-test("a source that yields has no priority over another, and is used again when that is closed", async () => {
+test("a source of peers has no priority over another, and is used again when that is closed", async () => {
   const registry = new OperationRegistry();
   const answers: unknown[] = [];
-  const yielding = await registry.follow(Object.assign(source("peers", "a").followed, { yields: true }));
+  const yielding = await registry.follow(peers("peers", "a"));
   answers.push(await answer(registry));
   const other = await registry.follow(source("other", "a").followed);
   answers.push(await answer(registry));
-  const third = await registry.follow(Object.assign(source("more peers", "a").followed, { yields: true }));
+  const third = await registry.follow(peers("more peers", "a"));
   answers.push(await answer(registry));
   await other.close();
   answers.push(await answer(registry));
@@ -152,4 +157,74 @@ test("a listener can remove an operation that a source adds", async () => {
   await registry.follow(source("far", "a").followed);
 
   expect(registry.has("test.a")).toBe(false);
+});
+
+test("a spec of the program without a handler comes before the operation of a source, and receives its own", async () => {
+  const { handler, ...spec } = local;
+  const registry = new OperationRegistry();
+  await registry.follow(source("far", "a").followed);
+  const answers = [await answer(registry)];
+
+  registry.registerSpec({ ...spec, version: "9.0.0" });
+  answers.push(await answer(registry), registry.getSpec("test.a")?.version);
+  registry.registerHandler("test.a", handler);
+  answers.push(await answer(registry));
+  expect(() => registry.registerHandler("test.a", handler)).toThrow("has a handler already");
+  registry.unregister("test.a");
+  answers.push(await answer(registry));
+
+  expect(answers).toEqual(["far", "OPERATION_NOT_FOUND", "9.0.0", "local", "far"]);
+  expect(() => registry.registerHandler("test.a", handler)).toThrow("has a handler already");
+});
+
+describe("an operation that waits for its id", () => {
+  const other = { outputSchema: Type.Integer() };
+
+  /** Follows a source with the given operation `test.a`, and returns the reasons why it is skipped. */
+  async function follow(registry: OperationRegistry, part: Partial<IOperationDefinition>) {
+    const reasons: string[] = [];
+    const followed = { name: "far", load: async () => [operation({ ...local, ...part })], async close() {} };
+    await registry.follow(followed, {
+      onReport: ({ skipped }) => reasons.push(...skipped.map(({ reason }) => reason)),
+    });
+    return reasons;
+  }
+
+  const reason = "An operation with the same id and a different schema is already registered.";
+  test.each([
+    [other, [reason]],
+    [{ version: "2.0.0" }, []],
+  ])("is reported if it differs: %j", async (part, expected) => {
+    const registry = new OperationRegistry();
+    registry.register(local);
+
+    expect(await follow(registry, part)).toEqual(expected);
+  });
+
+  test.each([
+    [other, [reason]],
+    [{ version: "2.0.0" }, []],
+  ])("is reported if the program registers it later: %j", async (part, expected) => {
+    const registry = new OperationRegistry();
+    const reasons = await follow(registry, part);
+
+    registry.register(local);
+    await Promise.resolve();
+
+    expect(reasons).toEqual(expected);
+  });
+
+  test("replaces the active one with one change event, in its position", async () => {
+    const registry = new OperationRegistry();
+    registry.register(local);
+    registry.register(operation({ name: "z" }));
+    await registry.follow(source("far", "a").followed);
+    const events: unknown[] = [];
+    registry.on("change", ({ kind, operationId }) => events.push([kind, operationId]));
+
+    registry.unregister("test.a");
+
+    expect(events).toEqual([["changed", "test.a"]]);
+    expect(registry.list().map(({ name }) => name)).toEqual(["a", "z"]);
+  });
 });
