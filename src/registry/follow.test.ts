@@ -23,11 +23,6 @@ function source(name: string, ...names: string[]) {
   return { followed, change, answering };
 }
 
-/** A source whose operations peers have chosen. */
-function peers(...args: Parameters<typeof source>): OperationSource {
-  return Object.assign(source(...args).followed, { traits: { foreignIds: true } });
-}
-
 const local = operation({ name: "a", outputSchema: Type.Unknown(), handler: () => "local" });
 
 async function answer(registry: OperationRegistry): Promise<unknown> {
@@ -121,31 +116,6 @@ test("of two sources the first has priority, and the second is used when the fir
   answers.push(await answer(registry));
 
   expect(answers).toEqual(["first", "second", "OPERATION_NOT_FOUND"]);
-});
-
-test("a source of peers has no priority over another, and is used again when that is closed", async () => {
-  const registry = new OperationRegistry();
-  const answers: unknown[] = [];
-  const yielding = await registry.follow(peers("peers", "a"));
-  answers.push(await answer(registry));
-  const other = await registry.follow(source("other", "a").followed);
-  answers.push(await answer(registry));
-  const third = await registry.follow(peers("more peers", "a"));
-  answers.push(await answer(registry));
-  await other.close();
-  answers.push(await answer(registry));
-  await yielding.close();
-  answers.push(await answer(registry));
-  await third.close();
-
-  expect([...answers, await answer(registry)]).toEqual([
-    "peers",
-    "other",
-    "other",
-    "peers",
-    "more peers",
-    "OPERATION_NOT_FOUND",
-  ]);
 });
 
 test("a listener can remove an operation that a source adds", async () => {
