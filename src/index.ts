@@ -69,7 +69,14 @@ export {
   type OpenAPIParameter,
   type OpenAPISpec,
 } from "./from/openapi/index.ts";
-export type { OperationSource, SourceChange, SourceLoadOptions, SourceReport, Unsubscribe } from "./from/source.ts";
+export type {
+  OperationSource,
+  SourceChange,
+  SourceLoadOptions,
+  SourceReport,
+  SourceTraits,
+  Unsubscribe,
+} from "./from/source.ts";
 export {
   type AcceptsEmpty,
   type AccessControl,

@@ -128,20 +128,6 @@ describe("input of a followed operation", () => {
 
     expect(requests).toEqual([5]);
   });
-
-  test("fits a spec that is registered without a handler", async () => {
-    const bus = new InProcessBus();
-    const worker = new OperationRegistry();
-    worker.register(define());
-    await serve(worker, createInProcessTransport(bus));
-    const hub = new OperationRegistry();
-    closing.push(() => hub.close());
-    hub.registerSpec(define());
-
-    await hub.follow(peerSource(new PendingRequestMap(createInProcessTransport(bus))));
-
-    expect((await hub.execute("task.create", { title: "a" })).data).toEqual({ title: "a", size: 1 });
-  });
 });
 
 test("a result of the hub's middleware is wrapped, and the envelope of the worker is passed on", async () => {

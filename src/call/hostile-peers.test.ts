@@ -227,16 +227,6 @@ describe("the access rules that a peer announces", () => {
     expect(await codeOf(registry.execute("test.secret", 1, low))).toBe("ACCESS_DENIED");
   });
 
-  test("are those of the registered spec, where only the handler is the peer's", async () => {
-    const { registry, announce } = await meet();
-    registry.registerSpec(rule({ requiredScopes: ["admin"] }));
-
-    await announce([rule({ requiredScopes: [] })]);
-
-    expect(await codeOf(registry.execute("test.secret", 1, low))).toBe("ACCESS_DENIED");
-    expect((await registry.execute("test.secret", 1, high)).data).toBe(1);
-  });
-
   test.each([
     ["that the hub does not have", "elsewhere", "ACCESS_DENIED"],
     ["of something that is not a function of the hub", "constructor", "ACCESS_DENIED"],

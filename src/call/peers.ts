@@ -5,6 +5,7 @@ import {
   type SourceChange,
   type SourceLoadOptions,
   type SourceReport,
+  type SourceTraits,
 } from "../from/source.ts";
 import { Emitter, notify } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
@@ -79,7 +80,7 @@ interface Offer {
 
 class PeerSource implements OperationSource, AsyncDisposable {
   readonly name: string;
-  readonly yields = true;
+  readonly traits: SourceTraits;
   readonly #callMap: PendingRequestMap;
   readonly #options: PeerSourceOptions;
   #onReport: ((report: SourceReport) => void) | undefined;
@@ -101,6 +102,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
 
   constructor(callMap: PendingRequestMap, options: PeerSourceOptions, onClose?: () => Promise<void>) {
     this.name = `peers:${callMap.transport.name}`;
+    this.traits = { foreignIds: true, mayHave: (id) => callMap.transport.isIncomplete?.(id) ?? false };
     this.#callMap = callMap;
     this.#options = options;
     this.#onReport = options.onReport;
@@ -120,10 +122,6 @@ class PeerSource implements OperationSource, AsyncDisposable {
 
   onChange(listener: (change: SourceChange) => void): Unsubscribe {
     return this.#changes.on(listener);
-  }
-
-  isIncomplete(operationId: string): boolean {
-    return this.#callMap.transport.isIncomplete?.(operationId) ?? false;
   }
 
   async close(): Promise<void> {

@@ -37,10 +37,8 @@ export interface SourceLoadOptions {
   onReport?: (report: SourceReport) => void;
 }
 
-/** A source of operations, such as an OpenAPI document or an MCP server. It never accesses the registry. */
-export interface OperationSource {
-  /** Label for logs and errors, such as `openapi:petstore`. */
-  readonly name: string;
+/** What a registry must know about the operations of a source. Every trait is optional. */
+export interface SourceTraits {
   /**
    * Whether `accessControl` of `registry.follow()` replaces the access rules of the operations, because the importing
    * program has defined them. Otherwise it is added to them. @default false
@@ -52,19 +50,27 @@ export interface OperationSource {
    */
   readonly definesRoutes?: boolean;
   /**
-   * Whether operations of other sources replace its operations with the same id, because they come from peers: operations
-   * that this program configured itself have priority. @default false
+   * Whether others choose the ids of its operations, as peers do. Operations of other sources have priority.
+   * @default false
    */
-  readonly yields?: boolean;
+  readonly foreignIds?: boolean;
+  /**
+   * Returns whether an operation that the source does not have may appear soon, because the source is known to be
+   * incomplete. A call of such an operation fails with `UNAVAILABLE` instead of `OPERATION_NOT_FOUND`. @default never
+   */
+  mayHave?(operationId: string): boolean;
+}
+
+/** A source of operations, such as an OpenAPI document or an MCP server. It never accesses the registry. */
+export interface OperationSource {
+  /** Label for logs and errors, such as `openapi:petstore`. */
+  readonly name: string;
+  /** What distinguishes its operations from those that this program defines for itself. @default none */
+  readonly traits?: SourceTraits;
   /** Reads the source and returns operations that are ready to be registered, in the same order in every run. */
   load(options?: SourceLoadOptions): Promise<IOperationDefinition[]>;
   /** Calls `listener` with later changes. Absent if the source cannot change. */
   onChange?(listener: (change: SourceChange) => void): Unsubscribe;
-  /**
-   * Whether an operation that this source does not have may appear soon, because the source is known to be incomplete.
-   * A call of such an operation fails with `UNAVAILABLE` instead of `OPERATION_NOT_FOUND`. @default never
-   */
-  isIncomplete?(operationId: string): boolean;
   /** Releases the resources that `load` opened. May be called more than once. */
   close(): Promise<void>;
 }

@@ -34,14 +34,13 @@ export async function openBus<Options extends object>(
   return {
     source: {
       name: peers.name,
-      yields: true,
+      traits: peers.traits!,
       load: async (options = {}) => {
         const stopped = () => unavailable("The source was stopped.", { mayHaveRun: false });
         if (serve) await waitFor(startServing(), options, stopped); // It is retried while the bus is not available.
         return peers.load(options);
       },
       onChange: (listener) => peers.onChange!(listener),
-      isIncomplete: (operationId) => peers.isIncomplete!(operationId),
       close: async () => {
         await served?.close();
         await peers.close();

@@ -71,6 +71,8 @@ export interface SourcePlan {
   readonly alias: string | undefined;
   /** How its operations are selected, renamed and restricted. */
   readonly options: FollowOptions;
+  /** Whether other sources have the same options, because all of them are servers of one file. */
+  readonly sharesOptions: boolean;
   open(): OpenedSource | Promise<OpenedSource>;
 }
 
@@ -115,12 +117,12 @@ export class HubSource {
     this.#host = host;
     this.#restrict = restrict;
     this.#backOff = new BackOff(host.retry);
-    this.#formerIds = new Set(former?.operations.keys());
+    this.#formerIds = new Set(former?.ids);
   }
 
   get state(): SourceState {
     const { name, kind } = this.plan;
-    return { name, kind, ...this.#state, operations: this.operations.size };
+    return { name, kind, ...this.#state, operations: this.ids.length };
   }
 
   /** Starts to connect. Resolves when the first attempt has ended, whether it succeeded or not. */
@@ -131,9 +133,14 @@ export class HubSource {
     });
   }
 
-  /** Its operations by their id in the registry. */
-  get operations(): Follower["operations"] {
-    return this.#following?.operations ?? new Map();
+  /** The ids of its operations in the registry. */
+  get ids(): string[] {
+    return this.#following?.ids ?? [];
+  }
+
+  /** Returns whether the operation with this id is from the source. */
+  has(id: string): boolean {
+    return this.#following?.has(id) === true;
   }
 
   /** Returns whether the source may soon provide an operation that it does not have now. */
@@ -201,6 +208,7 @@ export class HubSource {
     try {
       this.#following = await followWith(this.#host.registry, opened.source, this.plan.options, {
         signal,
+        sharesOptions: this.plan.sharesOptions,
         restrict: (spec, ids) => this.#restrict(spec, ids),
         onRemoved: (ids) => this.#host.running.drain(ids, this.#host.drainTimeout),
       });

@@ -67,18 +67,14 @@ function toPlan(
   const { namespace, alias, scope = name, config = source } = details;
   const { include, exclude, rename, accessControl = { requiredScopes: [scope] } } = source;
   const options: FollowOptions = { accessControl };
-  if (include !== undefined) options.include = withNamespace(include, namespace);
-  if (exclude !== undefined) options.exclude = withNamespace(exclude, namespace);
+  if (include !== undefined) options.include = include;
+  if (exclude !== undefined) options.exclude = exclude;
   if (rename !== undefined) options.rename = rename;
   if (namespace === undefined && source.namespace !== undefined) options.namespace = source.namespace;
   const isPeer = kind === "nats" || kind === "redis" || kind === "websocket";
-  return { name, kind, isPeer, config, namespace: namespace ?? source.namespace, alias, options, open };
-}
-
-/** Adds the patterns with the namespace in front, so that names alone select operations too. */
-function withNamespace(patterns: readonly string[], namespace: string | undefined): readonly string[] {
-  if (namespace === undefined) return patterns;
-  return patterns.flatMap((pattern) => [pattern, `${namespace}.${pattern}`]);
+  const sharesOptions = "mcpConfig" in source;
+  const known = namespace ?? source.namespace;
+  return { name, kind, isPeer, config, namespace: known, alias, options, sharesOptions, open };
 }
 
 function planOpenAPI(name: string, source: SourceOf<"openapi">, host: SourceHost): SourcePlan {

@@ -263,9 +263,6 @@ describe("sources", () => {
     expect(await callAll()).toEqual(["peer: tasks", "UNAVAILABLE", "OPERATION_NOT_FOUND", "peer: shop"]);
     await writeModule("list", '() => "module"', "later");
     await expect.poll(() => callAs([], hub, "tasks.list")).toBe("module");
-    const { api: _, ...others } = sources;
-    await hub.reload({ sources: others });
-    expect(await callAll()).toEqual(["module", "peer: api", "OPERATION_NOT_FOUND", "peer: shop"]);
   });
 
   test("of modules are watched with dev", async () => {

@@ -161,7 +161,7 @@ export class Hub implements AsyncDisposable {
 
   /** Returns the name of the source of an operation; `undefined` for an operation of the hub itself. */
   sourceOf(operationId: string): string | undefined {
-    for (const source of this.#sources.values()) if (source.operations.has(operationId)) return source.plan.name;
+    for (const source of this.#sources.values()) if (source.has(operationId)) return source.plan.name;
     return undefined;
   }
 
@@ -207,7 +207,7 @@ export class Hub implements AsyncDisposable {
     const source: OperationSource = {
       name: "hub",
       load: async () => managementOperations(this, history),
-      isIncomplete: (operationId) => Array.from(this.#sources.values()).some((one) => one.mayHave(operationId)),
+      traits: { mayHave: (id) => Array.from(this.#sources.values()).some((one) => one.mayHave(id)) },
       close: async () => {},
     };
     const hooks: FollowHooks = { restrict: (spec, ids) => this.#restrict(spec, ids) };

@@ -12,12 +12,12 @@ function operation(name: string, init: { type?: "query" | "mutation"; requiredSc
   return defineOperation({ namespace: "fs", name, type, ...schemas, accessControl, handler: () => name });
 }
 
-/** A source that can change. `replacesAccess` is what distinguishes OpenAPI and MCP from modules and peers. */
+/** A source that can change. The trait `replacesAccess` is what distinguishes OpenAPI and MCP from modules and peers. */
 function createSource(operations: IOperationDefinition[], replacesAccess = false) {
   const listeners = new Set<(change: SourceChange) => void>();
   const source: OperationSource = {
     name: "test",
-    replacesAccess,
+    traits: { replacesAccess },
     load: async () => operations,
     onChange(listener) {
       listeners.add(listener);

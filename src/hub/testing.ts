@@ -26,7 +26,7 @@ export interface HubTests {
   /** Serves operations over HTTP, MCP (`/mcp`) and WebSocket (`/calls`) without authentication. */
   serve(operations: readonly IOperationDefinition[], port?: number): Promise<Listener>;
   /** Writes a module with the query `tasks.<name>`, whose handler is the given JavaScript. */
-  writeModule(name: string, handler: string, directory?: string): Promise<void>;
+  writeModule(name: string, handler: string, directory?: string, namespace?: string): Promise<void>;
 }
 
 /** Prepares a folder for each test of a file. */
@@ -66,9 +66,9 @@ export function setUpHubs(): HubTests {
       };
       return tests.closeLater(await listen(servers, { port, closeTimeout: 0 }));
     },
-    writeModule: async (name, handler, directory = "operations") => {
+    writeModule: async (name, handler, directory = "operations", namespace = "tasks") => {
       await mkdir(join(folder, directory), { recursive: true });
-      const spec = { namespace: "tasks", name, version: "1.0.0", type: "query", description: "", outputSchema: {} };
+      const spec = { namespace, name, version: "1.0.0", type: "query", description: "", outputSchema: {} };
       const access = { inputSchema: { type: "object" }, accessControl: { requiredScopes: [] } };
       const code = `export default { ...${JSON.stringify({ ...spec, ...access })}, handler: ${handler} };`;
       await writeFile(join(folder, directory, `${name}.mjs`), code);

@@ -73,7 +73,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   #timer: Timer | undefined;
   #isClosed = false;
 
-  readonly definesRoutes = true;
+  readonly traits = { definesRoutes: true };
 
   constructor(directory: string, options: ModuleSourceOptions) {
     this.name = `modules:${directory}`;

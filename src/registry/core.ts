@@ -6,11 +6,14 @@ import { nearest } from "../internal/nearest.ts";
 import { assertObject, isJSONObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
-  type CallError,
+  assertValidSpec,
+  CallError,
+  formatOperationId,
   handlerMissing,
   type Limits,
   type OperationContext,
   type OperationSpec,
+  OperationType,
   type OutputPolicy,
   type Progress,
   resolveDuration,
@@ -20,7 +23,8 @@ import {
 } from "../operation/index.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
-import type { OperationEntry } from "./operation-entry.ts";
+import type { Follower } from "./follow.ts";
+import { OperationEntry, type OperationOwner } from "./operation-entry.ts";
 import { createRegistryWarn, describeCall, reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
@@ -30,6 +34,7 @@ import type {
   CustomAuth,
   Middleware,
   OperationSelection,
+  RegisteredOperation,
   RegistryCallEvent,
   RegistryOptions,
   SearchOptions,
@@ -53,10 +58,12 @@ export class RegistryCore {
   isClosed = false;
   /** Subscriptions whose handler was called. */
   readonly subscriptions = new Set<Subscription>();
-  /** Returns whether a followed source may soon provide an operation that is missing now. */
-  mayAppear: (id: string) => boolean = () => false;
-  /** Operations by id. Only `put` and `remove` change it. */
+  /** Sources that are followed, until they are closed. */
+  readonly followers = new Set<Follower>();
+  /** The active operation by id: the first of its candidates. Only `offer` and `withdraw` change it. */
   readonly operations = new Map<string, OperationEntry>();
+  /** The other candidates, in order. Only for ids that have several. */
+  readonly #waiting = new Map<string, OperationEntry[]>();
   /** Created when it is first needed, and kept up to date from then on. */
   #namespaces: Map<string, Map<string, OperationEntry>> | undefined = undefined;
   /** Created by the first search, and kept up to date from then on. */
@@ -111,8 +118,48 @@ export class RegistryCore {
     return this.#searchIndex.search(query, options);
   }
 
-  /** Adds an operation, or replaces the one with the same id. */
-  put(entry: OperationEntry): void {
+  /**
+   * Adds a candidate for an id, or replaces `before`, a candidate for the same id. The first candidate is active: that of
+   * the program, then those of sources in the order in which they were offered, last those of sources that yield.
+   */
+  offer(entry: OperationEntry, before?: OperationEntry): void {
+    const { id } = entry;
+    const active = this.operations.get(id);
+    if (active === undefined) return this.#activate(entry);
+    const candidates = [active, ...(this.#waiting.get(id) ?? [])];
+    const known = before === undefined ? -1 : candidates.indexOf(before);
+    const later = candidates.findIndex((other) => rankOf(other) > rankOf(entry));
+    if (known >= 0) candidates[known] = entry;
+    else candidates.splice(later < 0 ? candidates.length : later, 0, entry);
+    const [first = entry, ...others] = candidates;
+    this.#setWaiting(id, others);
+    if (first === entry) this.#activate(entry);
+    const second = first === entry ? active : entry;
+    if (active !== before) second.owner?.onWaiting(second, first);
+  }
+
+  /** Removes a candidate. The next one of its id becomes active. Does nothing if it was removed before. */
+  withdraw(entry: OperationEntry): void {
+    const { id } = entry;
+    const waiting = this.#waiting.get(id) ?? [];
+    if (this.operations.get(id) !== entry) {
+      return this.#setWaiting(
+        id,
+        waiting.filter((other) => other !== entry),
+      );
+    }
+    const [next, ...others] = waiting;
+    this.#setWaiting(id, others);
+    if (next === undefined) this.#remove(entry);
+    else this.#activate(next);
+  }
+
+  #setWaiting(id: string, candidates: OperationEntry[]): void {
+    if (candidates.length > 0) this.#waiting.set(id, candidates);
+    else this.#waiting.delete(id);
+  }
+
+  #activate(entry: OperationEntry): void {
     const { hasListeners } = this.changes;
     const kind = hasListeners && this.operations.has(entry.id) ? "changed" : "added";
     entry.warn = this.#warn;
@@ -123,17 +170,20 @@ export class RegistryCore {
     if (hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
-  remove(id: string): boolean {
-    const entry = this.operations.get(id);
-    if (entry === undefined) return false;
-    const { namespace, name } = entry.spec;
+  #remove({ id, spec }: OperationEntry): void {
+    const { namespace, name } = spec;
     this.operations.delete(id);
     this.#searchIndex?.remove(id);
     const names = this.#namespaces?.get(namespace);
     names?.delete(name);
     if (names?.size === 0) this.#namespaces?.delete(namespace);
-    this.changes.emit({ kind: "removed", operationId: id, spec: entry.spec });
-    return true;
+    this.changes.emit({ kind: "removed", operationId: id, spec });
+  }
+
+  /** Returns whether a followed source may soon provide an operation that is missing now. */
+  mayAppear(id: string): boolean {
+    for (const follower of this.followers) if (follower.mayHave(id)) return true;
+    return false;
   }
 
   #index(): Map<string, Map<string, OperationEntry>> {
@@ -194,6 +244,43 @@ export class RegistryCore {
   reportProgress(call: OperationContext, operationId: string, progress: Progress): void {
     if (this.calls.hasListeners) this.calls.emit({ ...describeCall(call, operationId, "progressed"), progress });
   }
+}
+
+/** Candidates with a lower rank come first. */
+function rankOf({ owner }: OperationEntry): number {
+  return owner === undefined ? 0 : owner.yields ? 2 : 1;
+}
+
+/** Creates the candidate of a definition. Throws a `CallError` if it is malformed. Only specs may lack a handler. */
+export function createEntry(
+  definition: RegisteredOperation,
+  { needsHandler = true, owner }: { needsHandler?: boolean; owner?: OperationOwner } = {},
+): OperationEntry {
+  assertValidSpec(definition);
+  const id = formatOperationId(definition.namespace, definition.name);
+  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
+  return new OperationEntry(id, definition, owner);
+}
+
+/** Throws a `CallError` unless the handler fits the type of its operation. */
+export function assertHandler(id: string, handler: unknown, type: OperationType): void {
+  if (typeof handler !== "function") {
+    throw malformed(
+      `"${id}" has no handler. Add a handler function, or use registerSpec() now and registerHandler() later.`,
+    );
+  }
+  const tag = (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  const isGenerator = tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
+  if (isGenerator && type !== OperationType.SUBSCRIPTION) {
+    throw malformed(
+      `The handler of "${id}" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.`,
+    );
+  }
+}
+
+/** `VALIDATION_ERROR` for a definition that cannot be registered. */
+export function malformed(message: string): CallError {
+  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }
 
 function addTo(namespaces: Map<string, Map<string, OperationEntry>>, entry: OperationEntry): void {

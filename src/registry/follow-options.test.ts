@@ -49,6 +49,11 @@ describe("include and exclude", () => {
     [{ include: ["shop.*list"], exclude: ["tag:beta"] }, ["shop.items/list"]],
     [{ include: ["store.stock"], namespace: "store" }, ["store.stock"]],
     [{ include: ["shop.amount"], rename: { "shop.stock": "amount" } }, ["shop.amount"]],
+    [
+      { include: ["items/*", "amount"], rename: { "shop.stock": "amount" } },
+      ["shop.items/list", "shop.items/add", "shop.amount"],
+    ],
+    [{ exclude: ["*list", "stock"] }, ["shop.items/add"]],
   ])("%j selects %j", async (options, expected) => {
     const registry = new OperationRegistry();
 
@@ -70,26 +75,26 @@ describe("include and exclude", () => {
     expect(idsOf(registry)).toEqual(["shop.orders/list", "shop.stock", "shop.new"]);
   });
 
-  test("that select nothing are reported", async () => {
+  test.each([undefined, () => false])("a pattern that matches nothing is reported", async (mayHave) => {
     const reports: SourceReport[] = [];
-    const registry = new OperationRegistry();
+    const part = mayHave && { traits: { mayHave } }; // more peers may announce operations later
 
-    await registry.follow(createSource([{ name: "a" }]).source, {
-      include: ["shpo.*"],
+    await new OperationRegistry().follow(createSource([{ name: "a" }, { name: "b", tags: ["x"] }], part).source, {
+      include: ["shpo.*", "shop.*", "a"],
+      exclude: ["tag:y", "tag:x", "c"],
       onReport: (report) => reports.push(report),
     });
 
+    const hint = 'Patterns match ids in the registry, names without namespace, and "tag:" with a tag.';
+    const warn = (where: string, pattern: string) => ({
+      where,
+      reason: `No operation of the source matches "${pattern}". ${hint}`,
+    });
     expect(reports).toEqual([
       {
-        imported: [],
-        skipped: [{ where: "shop.a", reason: "The configuration excludes it." }],
-        warnings: [
-          {
-            where: "include",
-            reason:
-              'No operation is registered: include and exclude filter out all 1 of them. They match ids in the registry, such as "shop.*".',
-          },
-        ],
+        imported: ["shop.a"],
+        skipped: [{ where: "shop.b", reason: "The configuration excludes it." }],
+        warnings: mayHave ? [] : [warn("include", "shpo.*"), warn("exclude", "tag:y"), warn("exclude", "c")],
       },
     ]);
   });
@@ -98,9 +103,9 @@ describe("include and exclude", () => {
 describe("rename and namespace", () => {
   test.each([undefined, () => false])(
     "a name for an operation that the source does not have is reported",
-    async (isIncomplete) => {
+    async (mayHave) => {
       const reports: SourceReport[] = [];
-      const part = isIncomplete && { isIncomplete }; // more peers may announce operations later
+      const part = mayHave && { traits: { mayHave } }; // more peers may announce operations later
 
       await new OperationRegistry().follow(createSource([{ name: "list" }, { name: "add" }], part).source, {
         rename: { add: "create", "shop.list": "all" },
@@ -108,7 +113,7 @@ describe("rename and namespace", () => {
       });
 
       const reason = 'The source has no operation "add". Write the id in the source, such as "shop.list".';
-      expect(reports.map(({ warnings }) => warnings)).toEqual([isIncomplete ? [] : [{ where: "rename", reason }]]);
+      expect(reports.map(({ warnings }) => warnings)).toEqual([mayHave ? [] : [{ where: "rename", reason }]]);
     },
   );
 
@@ -213,7 +218,7 @@ describe("accessControl", () => {
   async function follow(rule: AccessControl, accessControl: AccessControl, replacesAccess: boolean) {
     const reports: SourceReport[] = [];
     const registry = new OperationRegistry();
-    const { source } = createSource([{ name: "a", accessControl: rule }], { replacesAccess });
+    const { source } = createSource([{ name: "a", accessControl: rule }], { traits: { replacesAccess } });
     await registry.follow(source, { accessControl, onReport: (report) => reports.push(report) });
     return { rule: registry.getSpec("shop.a")?.accessControl, reports };
   }
@@ -241,7 +246,7 @@ describe("accessControl", () => {
 
   test("is read once: changing the object later does not change the rule of later operations", async () => {
     const accessControl = { requiredScopes: ["mine"] };
-    const { source, change } = createSource([], { replacesAccess: true });
+    const { source, change } = createSource([], { traits: { replacesAccess: true } });
     const registry = new OperationRegistry();
     await registry.follow(source, { accessControl });
 

@@ -1,5 +1,5 @@
 import type { ReportBuilder } from "../from/report.ts";
-import type { OperationSource } from "../from/source.ts";
+import type { OperationSource, SourceTraits } from "../from/source.ts";
 import { nearest } from "../internal/nearest.ts";
 import { copyWith, getOwn, isObject } from "../internal/objects.ts";
 import { describeValue, quote } from "../internal/text.ts";
@@ -12,7 +12,7 @@ import {
   type OperationSpec,
   toAccessControl,
 } from "../operation/index.ts";
-import { createSelector, type Selector } from "./selection.ts";
+import { createMatcher, createSelector, type Selector } from "./selection.ts";
 import type { FollowOptions } from "./types.ts";
 
 /** An operation of a source as it is registered. */
@@ -29,6 +29,8 @@ export interface AdapterHooks {
    * ids before and after renaming.
    */
   restrict?(spec: OperationSpec, ids: readonly string[]): readonly string[] | undefined;
+  /** Whether several sources share the options, so that an option without an effect on one of them is not reported. */
+  readonly sharesOptions?: boolean | undefined;
 }
 
 /** Applies the options of `follow()` to the operations of a source. */
@@ -37,10 +39,10 @@ export class SourceAdapter {
   readonly #hooks: AdapterHooks;
   readonly #selects: Selector;
   readonly #access: AccessControl | undefined;
-  readonly #replacesAccess: boolean;
-  readonly #definesRoutes: boolean;
-  /** Whether operations may be missing because their peer is not there yet. */
-  readonly #mayGrow: boolean;
+  readonly #traits: SourceTraits;
+  readonly #reportsUnused: boolean;
+  /** The patterns that have not matched an operation, until the source is loaded. */
+  #unused: Array<{ option: "include" | "exclude"; pattern: string; matches: Selector }> = [];
 
   /** Throws a `TypeError` or a `CallError` for an invalid option. */
   constructor(source: OperationSource, options: FollowOptions, hooks: AdapterHooks) {
@@ -55,11 +57,16 @@ export class SourceAdapter {
     }
     this.#options = options;
     this.#hooks = hooks;
-    this.#selects = createSelector(options);
+    this.#selects = createSelector(options, { names: true });
     this.#access = accessControl === undefined ? undefined : toAccessControl(accessControl);
-    this.#replacesAccess = source.replacesAccess === true;
-    this.#definesRoutes = source.definesRoutes === true;
-    this.#mayGrow = source.isIncomplete !== undefined;
+    this.#traits = source.traits ?? {};
+    // The operation that an option is for may be missing because its peer is not there yet.
+    this.#reportsUnused = hooks.sharesOptions !== true && this.#traits.mayHave === undefined;
+    for (const option of this.#reportsUnused ? (["include", "exclude"] as const) : []) {
+      for (const pattern of options[option] ?? []) {
+        this.#unused.push({ option, pattern, matches: createMatcher(option, [pattern], true) });
+      }
+    }
   }
 
   /**
@@ -69,39 +76,42 @@ export class SourceAdapter {
   adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
     const { namespace, name } = this.#rename(sourceId, definition);
     const id = formatOperationId(namespace, name);
-    if (!this.#selects({ id, spec: definition })) return undefined;
+    const operation = { id, spec: definition };
+    if (this.#unused.length > 0) this.#unused = this.#unused.filter(({ matches }) => !matches(operation));
+    if (!this.#selects(operation)) return undefined;
     const scopes = this.#restrict(definition, namespace, name);
     if (scopes === undefined) return undefined;
     const changes: Partial<IOperationDefinition> = {};
     if (namespace !== definition.namespace) changes.namespace = namespace;
     if (name !== definition.name) changes.name = name;
-    if (!this.#definesRoutes) dropRoute(definition, changes);
+    if (this.#traits.definesRoutes !== true) dropRoute(definition, changes);
     const access = this.#toRule(definition.accessControl);
     if (scopes.length > 0) changes.accessControl = addRule(access, { requiredScopes: [...scopes] });
     else if (access !== definition.accessControl) changes.accessControl = access;
     return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
   }
 
-  /** Reports options that have no effect on the operations of a source. */
-  reportUnused(
-    definitions: ReadonlyMap<string, IOperationDefinition>,
-    hasSelected: boolean,
-    report: ReportBuilder,
-  ): void {
-    const { rename, namespace } = this.#options;
-    const [[sourceId, definition] = []] = definitions;
-    if (sourceId === undefined) return;
-    if (!hasSelected) {
-      const reason = `No operation is registered: include and exclude filter out all ${definitions.size} of them.`;
-      const example = quote(`${namespace ?? definition?.namespace}.*`);
-      report.warn("include", `${reason} They match ids in the registry, such as ${example}.`);
+  /** Reports patterns and names that have no effect on the operations of a source, which has been loaded. */
+  reportUnused(sourceIds: Iterable<string>, report: ReportBuilder): void {
+    const unused = this.#unused;
+    this.#unused = [];
+    const known = new Set(sourceIds);
+    const [example] = known;
+    if (!this.#reportsUnused || example === undefined) return;
+    for (const { option, pattern } of unused) {
+      const reason = `No operation of the source matches ${quote(pattern)}.`;
+      report.warn(
+        option,
+        `${reason} Patterns match ids in the registry, names without namespace, and "tag:" with a tag.`,
+      );
     }
-    for (const id of typeof rename === "object" && !this.#mayGrow ? Object.keys(rename) : []) {
-      if (definitions.has(id)) continue;
-      const example = quote(nearest(id, definitions.keys()) ?? sourceId);
+    const { rename } = this.#options;
+    for (const id of typeof rename === "object" ? Object.keys(rename) : []) {
+      if (known.has(id)) continue;
+      const similar = quote(nearest(id, known) ?? example);
       report.warn(
         "rename",
-        `The source has no operation ${quote(id)}. Write the id in the source, such as ${example}.`,
+        `The source has no operation ${quote(id)}. Write the id in the source, such as ${similar}.`,
       );
     }
   }
@@ -124,7 +134,7 @@ export class SourceAdapter {
 
   #toRule(own: AccessControl): AccessControl {
     if (this.#access === undefined) return own;
-    return this.#replacesAccess ? this.#access : addRule(own, this.#access);
+    return this.#traits.replacesAccess === true ? this.#access : addRule(own, this.#access);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { OperationRegistry, type OperationSource, type SourceChange } from "../index.ts";
+import { type IOperationDefinition, OperationRegistry, type OperationSource, type SourceChange } from "../index.ts";
 import { operation } from "./testing.ts";
 
 /** A source of operations `test.<name>` that return the name of the source. */
@@ -118,31 +118,6 @@ test("of two sources the first has priority, and the second is used when the fir
   expect(answers).toEqual(["first", "second", "OPERATION_NOT_FOUND"]);
 });
 
-test("a source that yields has no priority over another, and is used again when that is closed", async () => {
-  const registry = new OperationRegistry();
-  const answers: unknown[] = [];
-  const yielding = await registry.follow(Object.assign(source("peers", "a").followed, { yields: true }));
-  answers.push(await answer(registry));
-  const other = await registry.follow(source("other", "a").followed);
-  answers.push(await answer(registry));
-  const third = await registry.follow(Object.assign(source("more peers", "a").followed, { yields: true }));
-  answers.push(await answer(registry));
-  await other.close();
-  answers.push(await answer(registry));
-  await yielding.close();
-  answers.push(await answer(registry));
-  await third.close();
-
-  expect([...answers, await answer(registry)]).toEqual([
-    "peers",
-    "other",
-    "other",
-    "peers",
-    "more peers",
-    "OPERATION_NOT_FOUND",
-  ]);
-});
-
 test("a listener can remove an operation that a source adds", async () => {
   const registry = new OperationRegistry();
   registry.on("change", ({ kind, operationId }) => {
@@ -154,51 +129,72 @@ test("a listener can remove an operation that a source adds", async () => {
   expect(registry.has("test.a")).toBe(false);
 });
 
-describe("a spec without a handler", () => {
-  const { handler: _handler, ...spec } = local;
+test("a spec of the program without a handler comes before the operation of a source, and receives its own", async () => {
+  const { handler, ...spec } = local;
+  const registry = new OperationRegistry();
+  await registry.follow(source("far", "a").followed);
+  const answers = [await answer(registry)];
 
-  test("uses the handler of a source with the same operation, under its own access rule", async () => {
+  registry.registerSpec({ ...spec, version: "9.0.0" });
+  answers.push(await answer(registry), registry.getSpec("test.a")?.version);
+  registry.registerHandler("test.a", handler);
+  answers.push(await answer(registry));
+  expect(() => registry.registerHandler("test.a", handler)).toThrow("has a handler already");
+  registry.unregister("test.a");
+  answers.push(await answer(registry));
+
+  expect(answers).toEqual(["far", "OPERATION_NOT_FOUND", "9.0.0", "local", "far"]);
+  expect(() => registry.registerHandler("test.a", handler)).toThrow("has a handler already");
+});
+
+describe("an operation that waits for its id", () => {
+  const other = { outputSchema: Type.Integer() };
+
+  /** Follows a source with the given operation `test.a`, and returns the reasons why it is skipped. */
+  async function follow(registry: OperationRegistry, part: Partial<IOperationDefinition>) {
+    const reasons: string[] = [];
+    const followed = { name: "far", load: async () => [operation({ ...local, ...part })], async close() {} };
+    await registry.follow(followed, {
+      onReport: ({ skipped }) => reasons.push(...skipped.map(({ reason }) => reason)),
+    });
+    return reasons;
+  }
+
+  const reason = "An operation with the same id and a different schema is already registered.";
+  test.each([
+    [other, [reason]],
+    [{ version: "2.0.0" }, []],
+  ])("is reported if it differs: %j", async (part, expected) => {
     const registry = new OperationRegistry();
-    registry.registerSpec({ ...spec, accessControl: { requiredScopes: ["mine"] } });
-    const following = await registry.follow(source("far", "a").followed);
+    registry.register(local);
 
-    const denied = await answer(registry);
-    const { data } = await registry.execute("test.a", {}, { identity: { id: "ada", scopes: ["mine"] } });
-    await following.close();
-
-    expect([denied, data]).toEqual(["ACCESS_DENIED", "far"]);
-    expect(registry.get("test.a")).toMatchObject({ accessControl: { requiredScopes: ["mine"] } });
-    expect(registry.getHandler("test.a")).toBeUndefined();
+    expect(await follow(registry, part)).toEqual(expected);
   });
 
-  test("does not use the handler of an operation with another schema", async () => {
+  test.each([
+    [other, [reason]],
+    [{ version: "2.0.0" }, []],
+  ])("is reported if the program registers it later: %j", async (part, expected) => {
     const registry = new OperationRegistry();
-    registry.registerSpec({ ...spec, inputSchema: Type.Object({ other: Type.Optional(Type.String()) }) });
+    const reasons = await follow(registry, part);
 
-    await registry.follow(source("far", "a").followed);
+    registry.register(local);
+    await Promise.resolve();
 
-    expect(await answer(registry)).toBe("OPERATION_NOT_FOUND");
+    expect(reasons).toEqual(expected);
   });
 
-  test("that is registered later replaces the spec of the source and keeps its handler", async () => {
+  test("replaces the active one with one change event, in its position", async () => {
     const registry = new OperationRegistry();
+    registry.register(local);
+    registry.register(operation({ name: "z" }));
     await registry.follow(source("far", "a").followed);
+    const events: unknown[] = [];
+    registry.on("change", ({ kind, operationId }) => events.push([kind, operationId]));
 
-    registry.registerSpec({ ...spec, version: "9.0.0" });
+    registry.unregister("test.a");
 
-    expect([await answer(registry), registry.getSpec("test.a")?.version]).toEqual(["far", "9.0.0"]);
-  });
-
-  test("can receive another handler at any time", async () => {
-    const registry = new OperationRegistry();
-    registry.registerSpec(spec);
-    await registry.follow(source("far", "a").followed);
-    const answers = [await answer(registry)];
-
-    registry.registerHandler("test.a", local.handler);
-    answers.push(await answer(registry));
-
-    expect(answers).toEqual(["far", "local"]);
-    expect(() => registry.registerHandler("test.a", local.handler)).toThrow("has a handler already");
+    expect(events).toEqual([["changed", "test.a"]]);
+    expect(registry.list().map(({ name }) => name)).toEqual(["a", "z"]);
   });
 });

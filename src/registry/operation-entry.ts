@@ -40,6 +40,14 @@ export function forwardingOf(handler: object | undefined): Forwarding | undefine
   return handler === undefined ? undefined : forwardings.get(handler);
 }
 
+/** The source of an operation. Operations that the program registered have none. */
+export interface OperationOwner {
+  /** Whether operations of other sources with the same id come first. */
+  readonly yields: boolean;
+  /** Called when its operation `waiting` is not registered, because `active` comes first. */
+  onWaiting(waiting: OperationEntry, active: OperationEntry): void;
+}
+
 const ignore: WarnOnce = () => {};
 
 /** Properties that few operations have. */
@@ -56,6 +64,8 @@ interface Extras {
 export class OperationEntry {
   readonly id: string;
   readonly spec: OperationSpec;
+  /** The source that offered the operation. Absent for operations of the program. */
+  readonly owner: OperationOwner | undefined;
   readonly isSubscription: boolean;
   /** Whether the operation requires scopes. */
   readonly demandsScopes: boolean;
@@ -71,9 +81,10 @@ export class OperationEntry {
   readonly #extras: Extras | undefined;
   #published: OperationSpec | undefined = undefined;
 
-  constructor(id: string, definition: RegisteredOperation) {
+  constructor(id: string, definition: RegisteredOperation, owner?: OperationOwner) {
     let validate: StandardValidate | undefined;
     this.id = id;
+    this.owner = owner;
     this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;

@@ -3,8 +3,7 @@ import { inspectNames, setInspection } from "../internal/lookup.ts";
 import { assertObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
-  assertValidSpec,
-  CallError,
+  type CallError,
   type CallOptions,
   type Client,
   formatOperationId,
@@ -14,7 +13,6 @@ import {
   type OperationHandler,
   type OperationSpec,
   type OperationsByNamespace,
-  OperationType,
   operationNotFound,
   type ResponseEnvelope,
   type SubscribeOptions,
@@ -23,9 +21,9 @@ import {
 } from "../operation/index.ts";
 import { Call } from "./call.ts";
 import { type ClientOptions, createClient } from "./client.ts";
-import { RegistryCore } from "./core.ts";
+import { assertHandler, createEntry, malformed, RegistryCore } from "./core.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
-import { OperationEntry } from "./operation-entry.ts";
+import type { OperationEntry } from "./operation-entry.ts";
 import { createSubscription } from "./subscription.ts";
 import type {
   ChangeEvent,
@@ -45,17 +43,12 @@ import { waitForOperation } from "./wait-for-operation.ts";
 /** The implementation of the interface `OperationRegistry`. */
 export class Registry {
   readonly #core: RegistryCore;
-  readonly #following = new Set<Follower>();
   /** Aborts the loading of sources. */
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
 
   constructor(options: RegistryOptions = {}) {
     this.#core = new RegistryCore(options);
-    this.#core.mayAppear = (id) => {
-      for (const follower of this.#following) if (follower.mayHave(id)) return true;
-      return false;
-    };
   }
 
   static {
@@ -72,7 +65,7 @@ export class Registry {
   }
 
   register(definition: IOperationDefinition): void {
-    this.#core.put(this.#createNew(definition, true));
+    this.#core.offer(this.#createNew(definition));
   }
 
   registerAll(definitions: Iterable<RegisteredOperation>): void {
@@ -85,34 +78,36 @@ export class Registry {
       if (entries.has(entry.id)) throw alreadyRegistered(entry.id);
       entries.set(entry.id, entry);
     }
-    for (const entry of entries.values()) this.#core.put(entry);
+    for (const entry of entries.values()) this.#core.offer(entry);
   }
 
   registerSpec(spec: OperationSpec): void {
     const entry = this.#createNew(spec, false);
     entry.handler = undefined; // A definition may be passed as a spec.
-    this.#core.put(entry);
+    this.#core.offer(entry);
   }
 
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
     if (typeof id !== "string") throw notAnId(id);
     const entry = this.#core.operations.get(id);
     if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
-    if (entry.handler !== undefined && !this.#isFollowed(id)) {
-      throw malformed(`"${id}" has a handler already. Use replace() to change it.`);
-    }
+    if (entry.handler !== undefined) throw malformed(`"${id}" has a handler already. Use replace() to change it.`);
     assertHandler(id, handler, entry.spec.type);
     entry.handler = handler;
     entry.compiled = undefined;
-    this.#core.put(entry);
+    this.#core.offer(entry, entry);
   }
 
   unregister(id: string): boolean {
-    return this.#core.remove(id);
+    const entry = this.#core.operations.get(id);
+    if (entry !== undefined) this.#core.withdraw(entry);
+    return entry !== undefined;
   }
 
   replace(definition: IOperationDefinition): void {
-    this.#core.put(createEntry(definition, true));
+    const entry = createEntry(definition);
+    const active = this.#core.operations.get(entry.id);
+    this.#core.offer(entry, active?.owner === undefined ? active : undefined);
   }
 
   get(id: string): RegisteredOperation | undefined {
@@ -198,7 +193,7 @@ export class Registry {
     assertObject("follow", options, 'follow(source, { include: ["task.*"] })');
     const isReported = this.#core.isLogging || options.onReport !== undefined;
     const followed = isReported ? options : { ...options, onReport: ignore };
-    const follower = new Follower(this, this.#core, this.#following, source, followed, hooks);
+    const follower = new Follower(this.#core, source, followed, hooks);
     await follower.start(this.#closing.signal);
     if (!this.#core.isClosed) return follower;
     await follower.close();
@@ -222,7 +217,7 @@ export class Registry {
   async #close(): Promise<void> {
     this.#core.isClosed = true;
     this.#closing.abort(closed());
-    const outcomes = await Promise.allSettled(Array.from(this.#following, (one) => one.close()));
+    const outcomes = await Promise.allSettled(Array.from(this.#core.followers, (one) => one.close()));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
@@ -230,48 +225,17 @@ export class Registry {
     await this.close();
   }
 
-  #createNew(definition: RegisteredOperation, needsHandler: boolean): OperationEntry {
-    const entry = createEntry(definition, needsHandler);
-    if (this.#core.operations.get(entry.id) !== undefined && !this.#isFollowed(entry.id))
-      throw alreadyRegistered(entry.id);
+  #createNew(definition: RegisteredOperation, needsHandler = true): OperationEntry {
+    const entry = createEntry(definition, { needsHandler });
+    const active = this.#core.operations.get(entry.id);
+    if (active !== undefined && active.owner === undefined) throw alreadyRegistered(entry.id);
     return entry;
-  }
-
-  /** Returns whether an operation is from a source. The program may register another one with the same id. */
-  #isFollowed(id: string): boolean {
-    for (const follower of this.#following) if (follower.operations.has(id)) return true;
-    return false;
-  }
-}
-
-function createEntry(definition: RegisteredOperation, needsHandler: boolean): OperationEntry {
-  assertValidSpec(definition);
-  const id = formatOperationId(definition.namespace, definition.name);
-  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
-  return new OperationEntry(id, definition);
-}
-
-function assertHandler(id: string, handler: unknown, type: OperationType): void {
-  if (typeof handler !== "function") {
-    throw malformed(
-      `"${id}" has no handler. Add a handler function, or use registerSpec() now and registerHandler() later.`,
-    );
-  }
-  const tag = (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
-  if (tag !== undefined && type !== OperationType.SUBSCRIPTION && isGeneratorTag(tag)) {
-    throw malformed(
-      `The handler of "${id}" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.`,
-    );
   }
 }
 
 /** Returns whether a value is a list of operations, and not a string, which is iterable too. */
 export function isList(value: unknown): boolean {
   return typeof value === "object" && value !== null && Symbol.iterator in value;
-}
-
-function isGeneratorTag(tag: unknown): boolean {
-  return tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
 }
 
 /** Replaces the log in a registry with `log: false`. */
@@ -283,8 +247,4 @@ function closed(): CallError {
 
 function alreadyRegistered(id: string): CallError {
   return malformed(`"${id}" is registered already. Use replace() to replace it.`);
-}
-
-function malformed(message: string): CallError {
-  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }

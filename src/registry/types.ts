@@ -181,7 +181,8 @@ export interface SearchOptions {
 
 /**
  * Options of `registry.follow()`. The options of a source select the operations that it reads; these options apply to the
- * operations that it returned. `include` and `exclude` match the ids in the registry, after `rename` and `namespace`.
+ * operations that it returned. `include` and `exclude` match the ids in the registry, after `rename` and `namespace`, and
+ * also names without their namespace. A pattern that matches no operation is reported, except for peers.
  */
 export interface FollowOptions extends OperationSelection {
   /**
@@ -230,8 +231,8 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   readonly "~known"?: Known;
 
   /**
-   * Adds an operation. Throws when its spec is malformed or its id is taken. An operation of a followed source is
-   * replaced, and registered again when this one is removed.
+   * Adds an operation. Throws when its spec is malformed or its id is taken. It comes before operations of followed
+   * sources with the same id, which are registered again when this one is removed.
    */
   register(definition: IOperationDefinition): void;
   /** Adds all operations, or none if one is invalid. Operations without a handler cannot run yet. */
@@ -298,9 +299,10 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   /** Listens to calls or changes. An error of a listener is logged and does not affect calls or other listeners. */
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
   /**
-   * Registers a source's operations and applies its changes until closed. Operations that the program registers have
-   * priority; an operation whose id is taken is registered when the id is free. Operations keep the order of the source; a
-   * changed one keeps its position, and a new one is last. Rejects when loading fails, and registers nothing.
+   * Registers a source's operations and applies its changes until closed. An operation whose id is taken waits until the
+   * one before it is removed: operations that the program registers come first, then those of sources in the order in
+   * which they were offered, and those of peers last. Operations keep the order of the source; a changed one keeps its
+   * position, and a new one is last. Rejects when loading fails, and registers nothing.
    * @example
    * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
    */

@@ -50,9 +50,9 @@ const { privateKey } = generateKeyPairSync("ed25519", {
 });
 
 describe.skipIf(nats === undefined || redis === undefined).each(buses)("two hubs on $name", (bus) => {
-  /** Starts a hub with the module `tasks.<name>`, which is served on the bus. */
+  /** Starts a hub with the module `<name>.who`, which is served on the bus. */
   const startHub = async (name: string, trust: Trust, options: { requiredScopes?: string[] } = {}) => {
-    await writeModule(name, `(_input, { identity }) => "${name} for " + identity?.id`, name);
+    await writeModule("who", `(_input, { identity }) => "${name} for " + identity?.id`, name, name);
     const accessControl = { requiredScopes: options.requiredScopes ?? [] };
     return start({
       sources: { [name]: { modules: name, accessControl }, fleet: bus.toSource({ serve: true, ...trust }) },
@@ -65,13 +65,13 @@ describe.skipIf(nats === undefined || redis === undefined).each(buses)("two hubs
     ["a trusted bus", { trustedBus: true }],
   ])("with %s call each other as the caller, and export nothing that came from the bus", async (_trust, trust) => {
     const [one, two] = await Promise.all([startHub("one", trust), startHub("two", trust, { requiredScopes: ["two"] })]);
-    await Promise.all([one.registry.waitFor("tasks.two"), two.registry.waitFor("tasks.one")]);
+    await Promise.all([one.registry.waitFor("two.who"), two.registry.waitFor("one.who")]);
 
-    expect([await callAs(["fleet", "two"], one, "tasks.two"), await callAs(["fleet"], two, "tasks.one")]).toEqual([
+    expect([await callAs(["fleet", "two"], one, "two.who"), await callAs(["fleet"], two, "one.who")]).toEqual([
       "two for ada",
       "one for ada",
     ]);
-    expect([await callAs(["fleet"], one, "tasks.two"), await callAs(["two"], one, "tasks.two")]).toEqual([
+    expect([await callAs(["fleet"], one, "two.who"), await callAs(["two"], one, "two.who")]).toEqual([
       "ACCESS_DENIED",
       "ACCESS_DENIED",
     ]);
@@ -83,19 +83,19 @@ describe.skipIf(nats === undefined || redis === undefined).each(buses)("two hubs
         .getAllSpecs()
         .map(({ namespace, name }) => `${namespace}.${name}`)
         .sort();
-    await expect.poll(ids).toEqual(["tasks.one", "tasks.two"]);
+    await expect.poll(ids).toEqual(["one.who", "two.who"]);
     await two.close();
-    await expect.poll(ids).toEqual(["tasks.one"]);
-    await expect.poll(() => idsOf(one)).toEqual(["tasks.one"]);
+    await expect.poll(ids).toEqual(["one.who"]);
+    await expect.poll(() => idsOf(one)).toEqual(["one.who"]);
   });
 
   test("with different keys refuse each other's callers", async () => {
     const one = await startHub("one", { sign: secret });
     const two = await startHub("two", { sign: randomBytes(32).toString("hex") }, { requiredScopes: ["two"] });
-    await one.registry.waitFor("tasks.two");
+    await one.registry.waitFor("two.who");
 
-    expect(await callAs(["fleet", "two"], one, "tasks.two")).toBe("ACCESS_DENIED");
-    expect(await callAs(["two"], two, "tasks.two")).toBe("two for ada");
+    expect(await callAs(["fleet", "two"], one, "two.who")).toBe("ACCESS_DENIED");
+    expect(await callAs(["two"], two, "two.who")).toBe("two for ada");
   });
 });
 

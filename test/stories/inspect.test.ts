@@ -100,7 +100,9 @@ test("sources show their name or servers, and no secret", async () => {
     notes: { command: process.execPath, args: [server], env: { TOKEN: "secret-2" }, onReport: () => {} },
   });
 
-  expect(inspect(openAPISource(document, config))).toBe("OpenAPISource { name: 'openapi:shop', replacesAccess: true }");
+  expect(inspect(openAPISource(document, config))).toBe(
+    "OpenAPISource {\n  name: 'openapi:shop',\n  traits: { replacesAccess: true }\n}",
+  );
   expect(inspect(loader)).toBe('[MCPClientLoader: "notes"]');
   expect(inspect(notes)).toBe('[MCPClientWrapper notes (ready): "notes.add", "notes.search", "notes.share"]');
 });

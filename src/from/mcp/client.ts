@@ -72,7 +72,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   /** Namespace of the operations: the name, with characters that a namespace must not contain replaced. */
   readonly namespace: string;
   /** Tools have the access rules of the configuration. */
-  readonly replacesAccess = true;
+  readonly traits = { replacesAccess: true };
   /** The connection to the server. Use it to send other requests and to restart the server. */
   readonly connection: MCPConnection;
   readonly #host: ToolHost;

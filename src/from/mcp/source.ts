@@ -39,7 +39,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
   /** `mcp:` and the name of the server. */
   readonly name: string;
   /** Tools have the access rules of the configuration. */
-  readonly replacesAccess = true;
+  readonly traits = { replacesAccess: true };
   readonly #config: MCPSourceConfig;
   readonly #changes = new Emitter<SourceChange>((error) =>
     log.error("A listener for tool changes failed: {error}", { error }),

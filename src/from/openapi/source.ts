@@ -85,7 +85,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   /** `openapi:` and the namespace. */
   readonly name: string;
   /** Imported operations have the access rules of the configuration. */
-  readonly replacesAccess = true;
+  readonly traits = { replacesAccess: true };
   readonly #read: (options: ReadOptions) => Promise<OpenAPIImport>;
   // One object for all loads, because their operations share its limits on concurrency and retries.
   readonly #config: HTTPServiceConfig;

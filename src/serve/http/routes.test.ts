@@ -230,7 +230,7 @@ describe("routes of definitions", () => {
     const follow = async (definesRoutes: boolean) => {
       const registry = new OperationRegistry();
       const foreign = operation("a", { _meta: { serve: { http: "GET /taken" }, other: 1 } });
-      await registry.follow({ name: "x", definesRoutes, load: async () => [foreign], async close() {} });
+      await registry.follow({ name: "x", traits: { definesRoutes }, load: async () => [foreign], async close() {} });
       const server = serveHTTP(registry, { authenticate: "none" });
       const { status } = await server.fetch(new Request("http://localhost/taken"));
       await server.close();
