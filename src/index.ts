@@ -37,7 +37,6 @@ export {
   CallEventSchema,
   type CallHandler,
   type CallHandlerOptions,
-  type CallRequestOptions,
   type HandlerChange,
   type IdentityRules,
   type PeerSourceOptions,
@@ -49,7 +48,6 @@ export {
   type SignIdentity,
   type StopHandling,
   type StopOptions,
-  type SubscribeRequestOptions,
   serveCalls,
 } from "./call/index.ts";
 export {
@@ -149,7 +147,6 @@ export {
   type NameOf,
   type NamespaceOf,
   type NestedCallArguments,
-  type NestedCallOptions,
   type OperationContext,
   type OperationDefaults,
   type OperationDefinition,
@@ -183,7 +180,6 @@ export {
   type BuildEnvOptions,
   buildEnv,
   type ChangeEvent,
-  type ClientOptions,
   type CreateRegistryOptions,
   type CustomAuth,
   type CustomAuthCall,

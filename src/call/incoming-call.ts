@@ -1,5 +1,12 @@
 import { startTimer, type Timer } from "../internal/timers.ts";
-import { aborted, type CallError, type Identity, type ResponseEnvelope, timedOut } from "../operation/index.ts";
+import {
+  aborted,
+  type CallError,
+  type Identity,
+  type ResponseEnvelope,
+  readRequestFields,
+  timedOut,
+} from "../operation/index.ts";
 import { Call, type IncomingExecution } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
@@ -86,9 +93,10 @@ export class IncomingCall extends IncomingRequest {
   #run(identity: Identity | undefined, deadline: number | undefined): void {
     this.waiting?.stop();
     if (!this.isOpen) return;
-    const { metadata, host, operationId } = this;
-    this.call = Call.incoming(host.core, operationId, { identity, deadline, metadata }, this);
-    this.call.run(this.frame.input).then(
+    const { host, frame } = this;
+    const options = { ...readRequestFields(frame), identity, deadline };
+    this.call = Call.incoming(host.core, frame.operationId, options, this);
+    this.call.run(frame.input).then(
       (envelope) => this.onResult(envelope),
       (error) => this.onError(error),
     );

@@ -160,7 +160,6 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   // call.
   declare readonly depth: number;
   declare readonly parentRequestId: string | undefined;
-  declare readonly metadata: Record<string, unknown> | undefined;
   declare protected readonly host: RequestRunner;
   declare protected readonly frame: CallRequested;
   declare protected readonly reply: Reply;
@@ -168,10 +167,9 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
 
   constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
     super();
-    const { depth, parentRequestId, metadata } = frame;
+    const { depth, parentRequestId } = frame;
     // In process and over an event target, the frame was not checked by a codec.
     this.parentRequestId = typeof parentRequestId === "string" ? parentRequestId : undefined;
-    this.metadata = typeof metadata === "object" && metadata !== null ? metadata : undefined;
     this.depth = depth === undefined ? 0 : toDepth(depth);
     this.host = host;
     this.frame = frame;

@@ -5,6 +5,7 @@ import {
   expiryOf,
   type Identity,
   type ResponseEnvelope,
+  readRequestFields,
   type SubscribeOptions,
   type SubscriptionIterator,
 } from "../operation/index.ts";
@@ -38,9 +39,8 @@ export class IncomingSubscription extends IncomingRequest {
       if (!this.isOpen) return;
       const { operationId, input } = this.frame;
       this.#endWhenExpired(operationId, expiryOf(identity));
-      const options: SubscribeOptions = { identity, metadata: this.metadata, credit: this.#credit };
+      const options: SubscribeOptions = { ...readRequestFields(this.frame), identity, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
-      if (typeof this.frame.lastEventId === "string") options.lastEventId = this.frame.lastEventId;
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeIncoming(this.host.core, operationId, input, options, this);
     } catch (error) {

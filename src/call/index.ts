@@ -12,7 +12,7 @@ export { CallEventMap, CallEventSchema } from "./events.ts";
 export { IncomingCall } from "./incoming-call.ts";
 export { type Authenticate, type IdentityRules, type OutcomeFilter, RequestRunner } from "./incoming-request.ts";
 export { IncomingSubscription } from "./incoming-subscription.ts";
-export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./outgoing/index.ts";
+export type { SignIdentity } from "./outgoing/index.ts";
 export { type PeerSourceOptions, peerSource } from "./peers.ts";
 export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
 export { type ServeCallsOptions, type ServedCalls, serveCalls } from "./serve-calls.ts";

@@ -12,6 +12,7 @@ import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import {
   assertValidSpec,
+  type ForwardedCall,
   formatOperationId,
   type IOperationDefinition,
   type Limits,
@@ -23,7 +24,6 @@ import {
 } from "../operation/index.ts";
 import { Call, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
-import type { ForwardedOptions } from "./outgoing/index.ts";
 import { PendingRequestMap, type PendingRequestMapOptions, toTransport } from "./pending-request-map.ts";
 
 const log = logger("call");
@@ -262,9 +262,9 @@ class PeerSource implements OperationSource, AsyncDisposable {
     return { ...spec, handler, fillDefaults: false };
   }
 
-  #toOptions(context: OperationContext): ForwardedOptions {
+  #toOptions(context: OperationContext): ForwardedCall {
     const { token } = this.#options;
-    const options: ForwardedOptions = Call.forward(context);
+    const options: ForwardedCall = Call.forward(context);
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
     return options;
   }

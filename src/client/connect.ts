@@ -2,6 +2,7 @@ import type { SignIdentity } from "../call/outgoing/index.ts";
 import { createLookup, setInspection } from "../internal/lookup.ts";
 import { assertObject } from "../internal/objects.ts";
 import {
+  type CallOptions,
   hasCode,
   type Identity,
   type KnownOperations,
@@ -10,13 +11,13 @@ import {
   type Register,
   type RemoteAny,
   type RemoteOperations,
-  type RemoteSubscribeOptions,
+  type SubscribeOptions,
   toData,
   toDataIterator,
 } from "../operation/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { WebSocketTransportOptions } from "../transport/websocket/web-socket-client.ts";
-import { type CallDefaults, LazyConnection } from "./connection.ts";
+import { LazyConnection } from "./connection.ts";
 import { createRemoteResult } from "./remote-result.ts";
 
 /** Options of {@link connect}. */
@@ -124,7 +125,7 @@ export function connect<Remote = GeneratedOperations>(
  */
 function createConnection(to: string | URL | Transport, options: ConnectOptions): LazyConnection {
   const { token, timeout, metadata, identity } = options;
-  const defaults: CallDefaults = { token, timeout, metadata, identity };
+  const defaults: CallOptions = { token, timeout, metadata, identity };
   if (typeof to !== "string" && !(to instanceof URL)) {
     const transport = assertTransport(to);
     const open = async () => (await import("./over-transport.ts")).openTransport(transport, options);
@@ -157,7 +158,7 @@ function createNames(label: string, find: (name: string) => unknown, dispose?: (
   return createLookup({ label, find, names: () => [], dispose });
 }
 
-type Call = (input?: unknown, options?: RemoteSubscribeOptions) => unknown;
+type Call = (input?: unknown, options?: SubscribeOptions) => unknown;
 
 function createOperation(connection: LazyConnection, id: string): RemoteAny<unknown, unknown> {
   const call: Call = (input, options) =>

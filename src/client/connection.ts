@@ -1,28 +1,27 @@
-import type { CallRequestOptions, TransportCaller } from "../call/outgoing/index.ts";
+import type { TransportCaller } from "../call/outgoing/index.ts";
 import { toReason } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
 import {
   aborted,
   CallError,
+  type CallOptions,
   checkCallOptions,
   checkPastDeadline,
   isCallError,
-  type RemoteSubscribeOptions,
+  mergeRequestFields,
   type ResponseEnvelope,
+  type SubscribeOptions,
   type SubscriptionIterator,
   timedOut,
   withDeadline,
 } from "../operation/index.ts";
-
-/** Options of a call for which its own have no value. */
-export type CallDefaults = Pick<CallRequestOptions, "token" | "timeout" | "metadata" | "identity">;
 
 /**
  * Makes calls over a connection that is opened with the first call. When that fails, the calls that waited for it fail,
  * and the next call opens it again. The time spent waiting for the connection counts towards the timeout of a call.
  */
 export class LazyConnection {
-  readonly #defaults: CallDefaults;
+  readonly #defaults: CallOptions;
   readonly #connect: (signal: AbortSignal) => Promise<TransportCaller>;
   #caller: TransportCaller | undefined = undefined;
   #opening: Promise<TransportCaller> | undefined = undefined;
@@ -30,13 +29,13 @@ export class LazyConnection {
   #closed: Promise<void> | undefined = undefined;
 
   /** @param connect opens the connection; its signal is aborted when the client is closed meanwhile */
-  constructor(defaults: CallDefaults, connect: (signal: AbortSignal) => Promise<TransportCaller>) {
+  constructor(defaults: CallOptions, connect: (signal: AbortSignal) => Promise<TransportCaller>) {
     this.#defaults = defaults;
     this.#connect = connect;
   }
 
   /** Calls a query or mutation. */
-  async call(id: string, input: unknown, own: RemoteSubscribeOptions | undefined): Promise<ResponseEnvelope> {
+  async call(id: string, input: unknown, own: SubscribeOptions | undefined): Promise<ResponseEnvelope> {
     const options = this.#merge(
       own,
       own?.timeout ?? (own?.deadline === undefined ? this.#defaults.timeout : undefined),
@@ -46,11 +45,7 @@ export class LazyConnection {
   }
 
   /** Creates a subscription. The request is sent with the first `next()`. */
-  subscribe(
-    id: string,
-    input: unknown,
-    own: RemoteSubscribeOptions | undefined,
-  ): SubscriptionIterator<ResponseEnvelope> {
+  subscribe(id: string, input: unknown, own: SubscribeOptions | undefined): SubscriptionIterator<ResponseEnvelope> {
     const options = this.#merge(own, own?.timeout);
     return new LazySubscription(async () => (await this.#open(id, options)).subscribe(id, input, options));
   }
@@ -68,13 +63,13 @@ export class LazyConnection {
     await opened?.close();
   }
 
-  #merge(own: RemoteSubscribeOptions | undefined, timeout: number | undefined): RemoteSubscribeOptions & CallDefaults {
-    const { token, identity, metadata } = this.#defaults;
-    return withDeadline({ ...own, token, identity, metadata: own?.metadata ?? metadata, timeout });
+  #merge(own: SubscribeOptions | undefined, timeout: number | undefined): SubscribeOptions {
+    const { token, identity } = this.#defaults;
+    return withDeadline({ ...own, ...mergeRequestFields(this.#defaults, own), token, identity, timeout });
   }
 
   /** Resolves with the open connection. Rejects, with the errors of an open connection, when the call ends before. */
-  async #open(id: string, { deadline, timeout, signal }: RemoteSubscribeOptions): Promise<TransportCaller> {
+  async #open(id: string, { deadline, timeout, signal }: SubscribeOptions): Promise<TransportCaller> {
     if (this.#closed !== undefined) throw clientClosed();
     const invalid = checkCallOptions(id, deadline, signal, timeout);
     if (invalid !== undefined) throw invalid;

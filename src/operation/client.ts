@@ -1,5 +1,5 @@
 import { isObject } from "../internal/objects.ts";
-import type { CallOptions, SubscribeOptions } from "./context.ts";
+import type { CallOptions, OwnOptions, SubscribeOptions } from "./context.ts";
 import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError } from "./error.ts";
@@ -72,21 +72,16 @@ export interface ClientErrors<Errors> {
   ): error is DeclaredError<Code, Errors[Code]>;
 }
 
-/** Options of one call of a client that `connect` returns. */
-export interface RemoteCallOptions extends Omit<CallOptions, "identity" | "requestId"> {}
-
-/** Options of one subscription of a client that `connect` returns. */
-export interface RemoteSubscribeOptions extends Omit<SubscribeOptions, "identity" | "requestId"> {}
-
 /** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
-export interface RemoteCall<Input, Output, Errors = unknown, Options = RemoteCallOptions> extends ClientErrors<Errors> {
+export interface RemoteCall<Input, Output, Errors = unknown, Options = OwnOptions<CallOptions>>
+  extends ClientErrors<Errors> {
   (...args: CallArguments<Input, Options>): Promise<Output>;
   /** Returns the whole envelope. An MCP result with `isError` is returned, not thrown. */
   envelope(...args: CallArguments<Input, Options>): Promise<ResponseEnvelope<Output>>;
 }
 
 /** Subscribes. Leaving the loop ends the subscription. */
-export interface RemoteSubscription<Input, Output, Errors = unknown, Options = RemoteSubscribeOptions>
+export interface RemoteSubscription<Input, Output, Errors = unknown, Options = OwnOptions<SubscribeOptions>>
   extends ClientErrors<Errors> {
   (...args: CallArguments<Input, Options>): AsyncIterableIterator<Output>;
   /** Yields the envelope of each value. */
@@ -94,7 +89,7 @@ export interface RemoteSubscription<Input, Output, Errors = unknown, Options = R
 }
 
 /** Calls an operation whose type is unknown at compile time. */
-export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions>
+export interface RemoteAny<Input, Output, Options = OwnOptions<SubscribeOptions>>
   extends ClientErrors<Record<string, unknown>> {
   (...args: CallArguments<Input, Options>): Promise<Output> & AsyncIterableIterator<Output>;
   /** Returns the whole envelope, or yields the envelope of each value. */

@@ -2,6 +2,7 @@ import type { ResponseEnvelope } from "./envelope.ts";
 import type { Identity } from "./identity.ts";
 import type { InferInput, InferOutput } from "./infer.ts";
 import type { AcceptsEmpty, CallsOf, RegisteredEnv, RegisteredOperations } from "./known.ts";
+import type { RequestFields } from "./request-fields.ts";
 
 // The errors of every operation must be assignable to one type. The return type of `JSON.parse` is the loosest one.
 type AnyErrors = ReturnType<typeof JSON.parse>;
@@ -17,7 +18,7 @@ export interface Progress {
 }
 
 /** Options of a call. */
-export interface CallOptions {
+export interface CallOptions extends RequestFields {
   /** The caller. Checked against the operation's `accessControl`. */
   identity?: Identity | undefined;
   /** Aborts the call, which then fails with `ABORTED`. */
@@ -26,10 +27,15 @@ export interface CallOptions {
   deadline?: number | undefined;
   /** Milliseconds after which the call fails with `TIMEOUT`, counted from the call; `Infinity` for no limit. @default none */
   timeout?: number | undefined;
-  /** Passed to the handler's context and to nested calls. */
-  metadata?: Record<string, unknown> | undefined;
-  /** Identifies the call in events and logs. @default a new id */
+  /** Identifies the call in events and logs. Over a transport, each request has an id of its own. @default a new id */
   requestId?: string | undefined;
+  /** Id of the call that causes this one, for events and logs. Nested calls have that of their handler's call. */
+  parentRequestId?: string | undefined;
+  /**
+   * Over a transport: passed to `authenticate` of the server. A string, or a function that returns it. @default that of the
+   * client, or the result of `sign` for a call with an identity
+   */
+  token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /** Receives the progress that the handler reports with `context.progress()`. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -44,17 +50,26 @@ export interface SubscribeOptions extends CallOptions {
   credit?: number | undefined;
   /** Approximate bytes that the serving peer may send ahead; `Infinity` for no limit. Ignored in process. @default 1 MiB */
   creditBytes?: number | undefined;
-  /** Id of the last event that the consumer received from an earlier subscription, for handlers that can resume. */
-  lastEventId?: string | undefined;
 }
 
-/** Options of a nested call. Identity and trust come from the context and cannot be set. */
-export type NestedCallOptions = Omit<CallOptions, "identity" | "requestId">;
+/** Options without those that a client, or the call of a handler, has already set. */
+export type OwnOptions<Options extends CallOptions> = Omit<
+  Options,
+  "identity" | "requestId" | "parentRequestId" | "token"
+>;
+
+/** What a call that is forwarded to a peer inherits from the call whose handler forwards it. */
+export interface ForwardedCall extends SubscribeOptions {
+  /** Number of calls that it is nested in. */
+  depth?: number | undefined;
+  /** Whether it, or a call that it is nested in, arrived from outside this process. */
+  isRemote?: boolean | undefined;
+}
 
 /** Calls a query or mutation by namespace and name: `env.task.create(input)`. Does not contain subscriptions. */
 export type OperationEnv = Record<
   string,
-  Record<string, (input?: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>>
+  Record<string, (input?: unknown, options?: OwnOptions<CallOptions>) => Promise<ResponseEnvelope>>
 >;
 
 /** An operation that `context.call` can call: the definition of a query or mutation. */
@@ -86,8 +101,8 @@ type CallableId = (keyof CallsOf<RegisteredOperations> & string) | (string & Rec
 /** The arguments of a nested call after its operation. The input is optional where `undefined` or `{}` is valid. */
 export type NestedCallArguments<Input> =
   AcceptsEmpty<Input> extends true
-    ? [input?: Input, options?: NestedCallOptions]
-    : [input: Input, options?: NestedCallOptions];
+    ? [input?: Input, options?: OwnOptions<CallOptions>]
+    : [input: Input, options?: OwnOptions<CallOptions>];
 
 /**
  * Calls a query or mutation inside a handler and returns its data: `call(create, { title })` by its definition, whose
@@ -101,7 +116,7 @@ export type CallOperation = <T = never, const Operation extends CallableId | Cal
 ) => Promise<[T] extends [never] ? TargetOf<Operation>["output"] : T>;
 
 /** The second argument of a handler. Valid while the handler runs. */
-export interface OperationContext<out Errors = AnyErrors> {
+export interface OperationContext<out Errors = AnyErrors> extends Readonly<RequestFields> {
   /** Identifies this call. Created when first read. */
   readonly requestId: string;
   /** The `requestId` of the call whose handler made this call. */
@@ -121,11 +136,6 @@ export interface OperationContext<out Errors = AnyErrors> {
   readonly remote?: boolean;
   /** The metadata that the caller passed. Do not change it. */
   readonly metadata: Readonly<Record<string, unknown>>;
-  /**
-   * For subscriptions: the id of the last event that the caller received before it lost its connection. A handler that can
-   * resume continues after it; there is no replay buffer. It is provided by the caller.
-   */
-  readonly lastEventId?: string | undefined;
   /** Other operations of the registry, trusted while this handler runs. Created when first read. */
   readonly env: RegisteredEnv;
   /** Calls an operation of the registry and returns its data, trusted while this handler runs. Created when first read. */

@@ -13,10 +13,8 @@ export {
   type ClientSubscription,
   type RemoteAny,
   type RemoteCall,
-  type RemoteCallOptions,
   type RemoteOperation,
   type RemoteOperations,
-  type RemoteSubscribeOptions,
   type RemoteSubscription,
   type SubscribeArguments,
   type SubscriptionIterator,
@@ -28,10 +26,11 @@ export type {
   CallableOperation,
   CallOperation,
   CallOptions,
+  ForwardedCall,
   NestedCallArguments,
-  NestedCallOptions,
   OperationContext,
   OperationEnv,
+  OwnOptions,
   Progress,
   SubscribeOptions,
 } from "./context.ts";
@@ -132,6 +131,13 @@ export {
 } from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
 export { formatOperationId, namespacePattern, parseOperationId, toNamespace } from "./operation-id.ts";
+export {
+  mergeRequestFields,
+  type RequestFields,
+  readRequestFields,
+  requestFields,
+  writeRequestFields,
+} from "./request-fields.ts";
 export type {
   Drift,
   DriftKind,

@@ -1,4 +1,4 @@
-import type { NestedCallOptions, OperationEnv } from "./context.ts";
+import type { CallOptions, OperationEnv, OwnOptions } from "./context.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { OperationType } from "./spec.ts";
 
@@ -66,8 +66,8 @@ export type AcceptsEmpty<Input> = undefined extends Input ? true : Record<never,
 /** Calls one operation from inside a handler. The input is optional where `undefined` or `{}` is valid. */
 export type EnvFunction<Input, Output> =
   AcceptsEmpty<Input> extends true
-    ? (input?: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>
-    : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
+    ? (input?: Input, options?: OwnOptions<CallOptions>) => Promise<ResponseEnvelope<Output>>
+    : (input: Input, options?: OwnOptions<CallOptions>) => Promise<ResponseEnvelope<Output>>;
 
 /**
  * Declares the operations that handlers can call, so that `context.env` and the ids of `context.call` are typed:

@@ -15,6 +15,7 @@ import {
   checkScopes,
   createDeclaredErrors,
   type DeclaredErrors,
+  type ForwardedCall,
   formatOperationId,
   type Identity,
   limitExceeded,
@@ -26,11 +27,14 @@ import {
   operationNotFound,
   type Progress,
   type RegisteredEnv,
+  type RequestFields,
   type ResponseEnvelope,
+  requestFields,
   type SubscribeOptions,
   timedOut,
   toIdentity,
   unavailable,
+  writeRequestFields,
   wrongOperationType,
 } from "../operation/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
@@ -91,6 +95,7 @@ export class Call implements OperationContext {
   readonly deadline: number | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly parentRequestId: string | undefined;
+  declare readonly lastEventId: string | undefined;
   readonly #core: RegistryCore;
   readonly #operationId: string;
   readonly #options: MergedOptions | undefined;
@@ -143,7 +148,7 @@ export class Call implements OperationContext {
       const isDirectCall = origin === undefined && !isSubscription;
       this.deadline = deadlineOf(options, isDirectCall ? core.defaultTimeout : undefined);
       this.metadata = options?.metadata ?? noMetadata;
-      this.parentRequestId = origin?.parentRequestId;
+      this.parentRequestId = (origin ?? options)?.parentRequestId;
       this.#depth = origin === undefined ? 0 : origin.depth;
       this.#isRemote = origin?.isRemote === true;
       this.#isAbortable = canEnd || origin !== undefined || this.deadline !== undefined;
@@ -155,6 +160,18 @@ export class Call implements OperationContext {
       this.#depth = parent.#depth + 1;
       this.#isRemote = parent.#isRemote;
       this.#isAbortable = canEnd || parent.#isAbortable || this.deadline !== undefined;
+    }
+  }
+
+  static {
+    // `metadata` is a property, because every call has it.
+    const { metadata: _, ...others } = requestFields;
+    for (const [name, { isInherited }] of Object.entries(others)) {
+      const get = function (this: Call): unknown {
+        const own = this.#options?.[name as keyof RequestFields];
+        return own === undefined && isInherited ? this.#parent?.[name as keyof RequestFields] : own;
+      };
+      Object.defineProperty(Call.prototype, name, { get, configurable: true });
     }
   }
 
@@ -258,27 +275,20 @@ export class Call implements OperationContext {
 
   /** Returns what a call that is forwarded to a peer inherits from the call with this context. */
   static forward(context: OperationContext): ForwardedCall {
-    const { deadline, identity, metadata, parentRequestId, progress: onProgress } = context;
+    const { deadline, identity, progress: onProgress } = context;
     const call = Call.of(context);
-    if (call === undefined) {
-      const signal = context.abortable === false ? undefined : context.signal;
-      const { remote: isRemote = false, lastEventId } = context;
-      return { deadline, identity, metadata, signal, onProgress, parentRequestId, isRemote, lastEventId };
+    const forwarded: ForwardedCall = { deadline, identity, onProgress, isRemote: context.remote === true };
+    writeRequestFields(forwarded, context);
+    if (context.abortable !== false) forwarded.signal = context.signal;
+    if (call === undefined) forwarded.parentRequestId = context.parentRequestId;
+    else {
+      forwarded.parentRequestId = call.requestId;
+      forwarded.depth = call.#depth + 1;
+      forwarded.credit = call.#options?.credit;
+      forwarded.creditBytes = call.#options?.creditBytes;
+      if (call.metadata === noMetadata) forwarded.metadata = undefined;
     }
-    const options = call.#options;
-    return {
-      deadline,
-      identity,
-      metadata: metadata === noMetadata ? undefined : metadata,
-      signal: call.#isAbortable ? call.signal : undefined,
-      onProgress,
-      parentRequestId: call.requestId,
-      depth: call.#depth + 1,
-      isRemote: call.#isRemote,
-      credit: options?.credit,
-      creditBytes: options?.creditBytes,
-      lastEventId: options?.lastEventId,
-    };
+    return forwarded;
   }
 
   get requestId(): string {
@@ -301,10 +311,6 @@ export class Call implements OperationContext {
 
   get remote(): boolean {
     return this.#isRemote;
-  }
-
-  get lastEventId(): string | undefined {
-    return this.#options?.lastEventId;
   }
 
   get env(): RegisteredEnv {
@@ -591,14 +597,6 @@ export class Call implements OperationContext {
     const reason = error?.code === "ABORTED" ? error.cause : error;
     return markPipelineError(id, aborted(id, reason, this.#hasStarted));
   }
-}
-
-/** The properties that a call forwarded to a peer inherits from the call whose handler forwards it. */
-export interface ForwardedCall extends SubscribeOptions {
-  parentRequestId?: string | undefined;
-  depth?: number | undefined;
-  isRemote?: boolean | undefined;
-  token?: string | undefined;
 }
 
 /** Returns the deadline that the options of a call set, with the timeout counted from now. Invalid ones are reported later. */

@@ -3,6 +3,7 @@ import {
   type CallOptions,
   type ClientAny,
   hasCode,
+  mergeRequestFields,
   type OperationEnv,
   type ResponseEnvelope,
   type SubscribeOptions,
@@ -14,16 +15,10 @@ import { createEnv } from "./env.ts";
 import { dataOf } from "./failures.ts";
 import { createSubscription } from "./subscription.ts";
 
-/**
- * Options of every call of a client. The options of a single call are merged with them: either signal aborts, and the
- * earlier deadline applies. `timeout` applies to calls without a `timeout` or `deadline`, and does not limit subscriptions.
- */
-export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "timeout" | "metadata">;
-
 type AnyOperation = ClientAny<unknown, unknown>;
 
-/** Creates the client of a registry. An unknown name resolves to a function whose call fails and suggests the nearest name. */
-export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
+/** Creates the client of a registry, whose options apply to every call. An unknown name resolves to a function whose call fails and suggests the nearest name. */
+export function createClient(core: RegistryCore, options: CallOptions): Record<string, Record<string, AnyOperation>> {
   return createLookup({
     label: "client",
     find: (namespace) => createClientNamespace(core, namespace, options),
@@ -34,7 +29,7 @@ export function createClient(core: RegistryCore, options: ClientOptions): Record
 function createClientNamespace(
   core: RegistryCore,
   namespace: string,
-  options: ClientOptions,
+  options: CallOptions,
 ): Record<string, AnyOperation> {
   return createLookup({
     label: `client.${namespace}`,
@@ -43,7 +38,7 @@ function createClientNamespace(
   });
 }
 
-function createOperation(core: RegistryCore, id: string, base: ClientOptions): AnyOperation {
+function createOperation(core: RegistryCore, id: string, base: CallOptions): AnyOperation {
   const isSubscription = () => core.operations.get(id)?.isSubscription === true;
   const run = (input: unknown, options?: CallOptions) => Call.execute(core, id, input, mergeOptions(base, options));
   const iterate = (input: unknown, options?: SubscribeOptions) =>
@@ -80,13 +75,13 @@ export function createCheckedEnv(core: RegistryCore, base: CallOptions, allowed?
  * Merges the options of a client with those of one call: either signal aborts, the earlier deadline applies, and the timeout
  * of the client applies to calls without a limit.
  */
-export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): MergedOptions {
+function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): MergedOptions {
   if (own === undefined || own === null) return base;
   return {
     ...base,
     ...own,
+    ...mergeRequestFields(base, own),
     identity: own.identity ?? base.identity,
-    metadata: own.metadata ?? base.metadata,
     signal: own.signal ?? base.signal,
     [baseSignal]: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),

@@ -1,5 +1,4 @@
-export { Call, type CallOrigin, type ForwardedCall, type IncomingExecution, type NestedMode } from "./call.ts";
-export type { ClientOptions } from "./client.ts";
+export { Call, type CallOrigin, type IncomingExecution, type NestedMode } from "./call.ts";
 export type { RegistryCore } from "./core.ts";
 export type { Follower, FollowHooks } from "./follow.ts";
 export {

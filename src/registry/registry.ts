@@ -20,7 +20,7 @@ import {
   unavailable,
 } from "../operation/index.ts";
 import { Call } from "./call.ts";
-import { type ClientOptions, createClient } from "./client.ts";
+import { createClient } from "./client.ts";
 import { assertHandler, createEntry, malformed, RegistryCore } from "./core.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
 import type { OperationEntry } from "./operation-entry.ts";
@@ -204,7 +204,7 @@ export class Registry {
     return waitForOperation(this.#core, id, options, this.#closing.signal);
   }
 
-  client<K extends KnownOperations | OperationsByNamespace>(options: ClientOptions = {}): Client<K> {
+  client<K extends KnownOperations | OperationsByNamespace>(options: CallOptions = {}): Client<K> {
     assertObject("client", options, "registry.client({ identity })");
     return createClient(this.#core, options) as Client<K>;
   }

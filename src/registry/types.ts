@@ -2,6 +2,7 @@ import type { OperationSource, SourceReport, Unsubscribe } from "../from/source.
 import type {
   CallArguments,
   CallError,
+  CallOptions,
   CallsOf,
   Client,
   DataOf,
@@ -21,7 +22,6 @@ import type {
   SubscriptionHandler,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import type { ClientOptions } from "./client.ts";
 
 /** The argument of a `customAuth` function. */
 export interface CustomAuthCall<Input = unknown> {
@@ -314,7 +314,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
    * @example
    * const task = await registry.client({ identity }).task.create({ title: "Ship it" });
    */
-  client<K extends KnownOperations | OperationsByNamespace = Known>(options?: ClientOptions): Client<K>;
+  client<K extends KnownOperations | OperationsByNamespace = Known>(options?: CallOptions): Client<K>;
 
   /**
    * Stops following sources, which removes their operations and closes them, and refuses new calls with

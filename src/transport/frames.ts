@@ -3,7 +3,9 @@ import {
   isResponseEnvelope,
   type OperationSpec,
   type Progress,
+  type RequestFields,
   type ResponseEnvelope,
+  requestFields,
 } from "../operation/index.ts";
 import {
   array,
@@ -33,6 +35,19 @@ const count = { isInteger: true, min: 0 };
  */
 const attempt = optional(number(count));
 
+type RequestFieldShapes = {
+  readonly [Name in keyof RequestFields]-?: Field<NonNullable<RequestFields[Name]>, true> & { isOptional: true };
+};
+
+/** Returns the fields that handlers receive, which the table of `operation/` lists. */
+function requestFieldShapes(): RequestFieldShapes {
+  const shapes = Object.entries(requestFields).map(([name, { kind, maxLength }]) => [
+    name,
+    optional<unknown>(kind === "object" ? object() : string({ maxLength })),
+  ]);
+  return Object.fromEntries(shapes);
+}
+
 /**
  * Every field of every frame that is sent, by type. The types below, the check of {@link findInvalidField} and the
  * public `CallEventSchema` are derived from this table, so a new field needs one line here. Descriptions are beside that
@@ -57,8 +72,7 @@ export const frameFields = {
     token: optional(string({ maxLength: maxTokenLength })),
     /** Claimed identity. Only a server that is configured to trust the bus accepts it. */
     identity: optional(object<Identity>()),
-    /** Passed on to the handler and its nested calls. */
-    metadata: optional(object<Record<string, unknown>>()),
+    ...requestFieldShapes(),
     /**
      * For subscriptions: number of values that may be sent before `call.credited` allows more. Absent for a single
      * response.
@@ -70,8 +84,6 @@ export const frameFields = {
      * for no limit.
      */
     creditBytes: optional(number({ ...count, min: 1 })),
-    /** For subscriptions: id of the last event that the caller received from an earlier subscription. */
-    lastEventId: optional(string({ maxLength: maxIdLength })),
     /** Time of the caller's own monotonic clock when the request was sent, in ms. It is a claim. */
     sentAt: optional(number()),
     /** Number of times that the request was sent again. Absent for the first time. */

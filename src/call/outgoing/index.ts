@@ -1,8 +1,5 @@
 export type {
   CallingTransport,
-  CallRequestOptions,
-  ForwardedOptions,
   SignIdentity,
-  SubscribeRequestOptions,
 } from "./request-frame.ts";
 export { TransportCaller, type TransportCallerOptions } from "./transport-caller.ts";

@@ -7,8 +7,10 @@ import { createId, nextRequestId } from "../../internal/request-id.ts";
 import {
   aborted,
   CallError,
+  type CallOptions,
   checkCallOptions,
   checkPastDeadline,
+  type ForwardedCall,
   type Identity,
   isResponseEnvelope,
   limitExceeded,
@@ -32,10 +34,8 @@ import {
 } from "../../transport/transport.ts";
 import {
   type CallingTransport,
-  type CallRequestOptions,
   type Credit,
   describeCall,
-  type ForwardedOptions,
   type SignIdentity,
   signRequest,
   writeToken,
@@ -105,7 +105,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   declare timeout: number | undefined;
   declare token?: string;
   declare identity: Identity | undefined;
-  declare metadata: Record<string, unknown> | undefined;
+  declare metadata?: Record<string, unknown>;
   declare isRemote?: boolean;
   declare credit?: number;
   declare creditBytes?: number;
@@ -114,11 +114,11 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   declare isOpen: boolean;
   declare isSent: boolean;
   declare private id: string | undefined;
-  declare private readonly onProgress: CallRequestOptions["onProgress"];
+  declare private readonly onProgress: CallOptions["onProgress"];
   declare private deadline: EndTrigger | undefined;
   declare private signal: EndTrigger | undefined;
 
-  constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
+  constructor(host: RequestHost, operationId: string, onProgress: CallOptions["onProgress"]) {
     super();
     this.server = undefined;
     this.toServer = undefined;
@@ -127,7 +127,6 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     this.operationId = operationId;
     this.input = undefined;
     this.identity = undefined;
-    this.metadata = undefined;
     this.timeout = undefined;
     this.host = host;
     this.isOpen = true;
@@ -153,7 +152,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   protected onReady?(): void;
 
   /** Sends the request. Does not throw. */
-  send(input: unknown, options: ForwardedOptions | undefined, defaultTimeout: number, credit?: Credit): void {
+  send(input: unknown, options: ForwardedCall | undefined, defaultTimeout: number, credit?: Credit): void {
     const { host, operationId } = this;
     try {
       if (host.isClosed) throw transportClosed(host.transport.name, { mayHaveRun: false });
@@ -217,7 +216,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     this.toServer?.({ type: "call.aborted", requestId: this.requestId, reason });
   }
 
-  #sendWith(frame: CallRequested, options: ForwardedOptions, defaultTimeout: number): void {
+  #sendWith(frame: CallRequested, options: ForwardedCall, defaultTimeout: number): void {
     const { host } = this;
     const identity = toIdentity(options.identity);
     describeCall(frame, options, host.claimsIdentity ? identity : undefined);
@@ -294,7 +293,7 @@ export class OutgoingCall extends OutgoingRequest {
   constructor(
     host: RequestHost,
     operationId: string,
-    onProgress: CallRequestOptions["onProgress"],
+    onProgress: CallOptions["onProgress"],
     resolve: (envelope: ResponseEnvelope) => void,
     reject: (error: CallError) => void,
   ) {

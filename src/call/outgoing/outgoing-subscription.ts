@@ -6,6 +6,7 @@ import {
   isResponseEnvelope,
   type ResponseEnvelope,
   restoreData,
+  type SubscribeOptions,
   type SubscriptionIterator,
   silentTooLong,
   withDeadline,
@@ -13,7 +14,7 @@ import {
 import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
 import { roughSize } from "../rough-size.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
-import type { Credit, SubscribeRequestOptions } from "./request-frame.ts";
+import type { Credit } from "./request-frame.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
@@ -36,12 +37,12 @@ const byteTolerance = 4;
 export class OutgoingSubscription implements SubscriptionIterator<ResponseEnvelope> {
   readonly #host: RequestHost;
   readonly #operationId: string;
-  readonly #options: SubscribeRequestOptions | undefined;
+  readonly #options: SubscribeOptions | undefined;
   #input: unknown;
   #stream: StreamRequest | undefined = undefined;
   #isOver = false;
 
-  constructor(host: RequestHost, operationId: string, input: unknown, options: SubscribeRequestOptions | undefined) {
+  constructor(host: RequestHost, operationId: string, input: unknown, options: SubscribeOptions | undefined) {
     this.#host = host;
     this.#operationId = operationId;
     // The timeout of a subscription starts here. Its request is sent with the first `next()`.
@@ -99,7 +100,7 @@ interface Held {
 
 /** The request of a subscription, and the values that its consumer has not taken yet. */
 class StreamRequest extends OutgoingRequest {
-  readonly #options: SubscribeRequestOptions | undefined;
+  readonly #options: SubscribeOptions | undefined;
   readonly #credit: Credit;
   /** Runs while a consumer waits for a value. */
   readonly #idleTimer: StreamTimer | undefined;
@@ -115,7 +116,7 @@ class StreamRequest extends OutgoingRequest {
   /** Whether the producer is waiting for credit. */
   #isCreditDue = false;
 
-  constructor(host: RequestHost, operationId: string, options: SubscribeRequestOptions | undefined) {
+  constructor(host: RequestHost, operationId: string, options: SubscribeOptions | undefined) {
     super(host, operationId, options?.onProgress);
     this.#options = options;
     const count = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);

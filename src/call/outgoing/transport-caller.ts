@@ -1,15 +1,17 @@
 import { LinkedSet } from "../../internal/linked-set.ts";
 import {
   type CallError,
+  type CallOptions,
   type Limits,
   type ResponseEnvelope,
   resolveDuration,
   resolveLimits,
+  type SubscribeOptions,
 } from "../../operation/index.ts";
 import { transportClosed } from "../../transport/transport.ts";
 import { OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import { OutgoingSubscription } from "./outgoing-subscription.ts";
-import type { CallingTransport, CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
+import type { CallingTransport, SignIdentity } from "./request-frame.ts";
 
 /** Options of a {@link TransportCaller}. */
 export interface TransportCallerOptions {
@@ -68,7 +70,7 @@ export class TransportCaller<Over extends CallingTransport = CallingTransport> i
   }
 
   /** Calls a query or mutation of one of the peers that serve it. Rejects with a `CallError`. */
-  call<T = unknown>(operationId: string, input?: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
+  call<T = unknown>(operationId: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
     const { host } = this;
     const promise = new Promise<ResponseEnvelope>(takeSettlers);
     const call = new OutgoingCall(host, operationId, options?.onProgress, settlers.resolve, settlers.reject);
@@ -83,7 +85,7 @@ export class TransportCaller<Over extends CallingTransport = CallingTransport> i
   subscribe<T = unknown>(
     operationId: string,
     input?: unknown,
-    options?: SubscribeRequestOptions,
+    options?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
     return new OutgoingSubscription(this.host, operationId, input, options) as never;
   }
