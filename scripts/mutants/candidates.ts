@@ -170,7 +170,7 @@ function isConcatenation({ left, operatorToken, right }: ts.BinaryExpression): b
   return isText(left) || isText(right);
 }
 
-/** The next number: one more if it is even, one less if it is odd. */
+/** The nearest number on one side: one more than an even number, one less than any other. */
 function neighbour(text: string): string {
   const value = Number(text);
   return String(value % 2 === 0 ? value + 1 : value - 1);
