@@ -1,5 +1,3 @@
-import { monotonicNow } from "../internal/deadlines.ts";
-import { Linked, LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
 import { deferTurn } from "../internal/timers.ts";
 import {
@@ -19,6 +17,7 @@ import {
   resolveLimits,
 } from "../operation/index.ts";
 import { type CallOrigin, coreOf, type OperationRegistry, type RegistryCore } from "../registry/index.ts";
+import { Linked, LinkedSet } from "../transport/linked-set.ts";
 import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
 import type { RunningRequests } from "./drain.ts";
 
@@ -127,7 +126,7 @@ export class RequestRunner implements RunningRequests {
     const left = timeout === undefined ? unlimited : isNumber ? Math.min(timeout, this.#maxTimeout) : 0;
     if (left === Number.POSITIVE_INFINITY) return undefined;
     const now = Date.now(); // Read this clock first: a pause between the two reads must not extend the deadline.
-    return now + (Number.isFinite(expiresAt) ? Math.min(left, expiresAt! - monotonicNow()) : left);
+    return now + (Number.isFinite(expiresAt) ? Math.min(left, expiresAt! - performance.now()) : left);
   }
 
   /** Lets a call watch its deadline and its caller from the next turn on. Most calls end sooner and save that cost. */

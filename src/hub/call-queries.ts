@@ -1,5 +1,5 @@
 import { EventEmitter, on } from "node:events";
-import { onAbort } from "../internal/abort-listeners.ts";
+import { onAbort } from "../internal/wait.ts";
 import { CallError, type Identity, type OperationContext, Type } from "../operation/index.ts";
 import type { OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
 import type { CallPayload, CallRecord, RecordFilter } from "./call-records.ts";

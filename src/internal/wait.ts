@@ -1,5 +1,15 @@
-import { onAbort } from "./abort-listeners.ts";
 import { startTimer } from "./timers.ts";
+
+/**
+ * Calls `listener` with the signal's reason when it fires. Returns a function that removes the listener. A signal that has
+ * fired already calls nothing.
+ */
+export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
+  if (signal === undefined) return () => {};
+  const fire = () => listener(signal.reason);
+  signal.addEventListener("abort", fire, { once: true });
+  return () => signal.removeEventListener("abort", fire);
+}
 
 /** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer running. */
 export function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {

@@ -1,6 +1,6 @@
-import { onAbort } from "../internal/abort-listeners.ts";
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
+import { onAbort } from "../internal/wait.ts";
 import { CallError, OperationType, resolveCount } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";

@@ -1,5 +1,4 @@
 import { BoundedMap } from "../internal/bounded.ts";
-import { monotonicNow } from "../internal/deadlines.ts";
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
@@ -34,7 +33,7 @@ export function rateLimit(options: RateLimitOptions): Middleware {
   const cost = interval / limit;
   return (call, next) => {
     const name = key(call);
-    const now = monotonicNow();
+    const now = performance.now();
     const fullAt = Math.max(buckets.get(name) ?? now, now) + cost;
     const wait = fullAt - interval - now;
     // A thousandth of a millisecond, for rounding errors of the sums.

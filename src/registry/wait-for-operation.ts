@@ -1,8 +1,7 @@
 import type { Unsubscribe } from "../from/source.ts";
-import { onAbort } from "../internal/abort-listeners.ts";
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { waitFor } from "../internal/wait.ts";
+import { onAbort, waitFor } from "../internal/wait.ts";
 import { aborted, CallError, notAnId, resolveDuration } from "../operation/index.ts";
 import type { RegistryCore } from "./core.ts";
 import type { WaitForOptions } from "./types.ts";

@@ -1,6 +1,6 @@
-import { Linked } from "../internal/linked-set.ts";
 import { CallError, type Identity, type OperationSpec } from "../operation/index.ts";
 import type { CallFailed, CallRequested, FollowUp, PeerEvent, ReplyFrame } from "./frames.ts";
+import { Linked } from "./linked-set.ts";
 
 export type {
   CallAborted,

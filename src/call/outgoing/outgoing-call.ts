@@ -1,9 +1,8 @@
-import { type AbortListener, listenForAbort } from "../../internal/abort-listeners.ts";
 import { clientLogger } from "../../internal/client-log.ts";
-import { type Expiring, expireAt, toMonotonic } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
-import { Linked, type LinkedSet } from "../../internal/linked-set.ts";
 import { createId, nextRequestId } from "../../internal/request-id.ts";
+import { startTimer, type Timer } from "../../internal/timers.ts";
+import { onAbort } from "../../internal/wait.ts";
 import {
   aborted,
   CallError,
@@ -22,6 +21,7 @@ import {
   toIdentity,
   withDeadline,
 } from "../../operation/index.ts";
+import type { LinkedSet } from "../../transport/linked-set.ts";
 import {
   type CallCompleted,
   type CallFailed,
@@ -70,26 +70,6 @@ export interface RequestHost {
   isClosed: boolean;
 }
 
-/** Ends a request at its deadline, or when a signal fires. */
-class EndTrigger extends Linked implements Expiring, AbortListener {
-  readonly #request: OutgoingRequest;
-
-  constructor(request: OutgoingRequest) {
-    super();
-    this.#request = request;
-  }
-
-  expire(): void {
-    const { operationId, isSent } = this.#request;
-    this.#request.abandon(timedOut(operationId, isSent));
-  }
-
-  abort(reason: unknown): void {
-    const { operationId, isSent } = this.#request;
-    this.#request.abandon(aborted(operationId, reason, isSent));
-  }
-}
-
 /**
  * A request that has not ended. It ends exactly once: by a reply, by its deadline or signal, or when its caller is
  * closed. If frames are passed by reference, the request is also the frame, so that a call needs one object.
@@ -115,8 +95,8 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   declare isSent: boolean;
   declare private id: string | undefined;
   declare private readonly onProgress: CallOptions["onProgress"];
-  declare private deadline: EndTrigger | undefined;
-  declare private signal: EndTrigger | undefined;
+  declare private timer: Timer | undefined;
+  declare private stopListening: (() => void) | undefined;
 
   constructor(host: RequestHost, operationId: string, onProgress: CallOptions["onProgress"]) {
     super();
@@ -132,8 +112,8 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     this.isOpen = true;
     this.isSent = false;
     this.onProgress = onProgress;
-    this.deadline = undefined;
-    this.signal = undefined;
+    this.timer = undefined;
+    this.stopListening = undefined;
     host.size += 1;
     host.open.add(this);
   }
@@ -194,8 +174,8 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     this.isOpen = false;
     this.host.size -= 1;
     this.host.open.delete(this);
-    this.deadline?.unlink();
-    this.signal?.unlink();
+    this.timer?.stop();
+    this.stopListening?.();
     return true;
   }
 
@@ -276,12 +256,10 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     if (end !== Number.POSITIVE_INFINITY) {
       if (end <= now) throw checkPastDeadline(operationId, end) ?? timedOut(operationId, false);
       if (deadline !== undefined || this.host.sendsDefaultTimeout) frame.timeout = end - now;
-      this.deadline = new EndTrigger(this);
-      expireAt(this.deadline, toMonotonic(end, now));
+      this.timer = startTimer(() => this.abandon(timedOut(operationId, this.isSent)), end - now);
     }
     if (signal === undefined) return;
-    this.signal = new EndTrigger(this);
-    listenForAbort(signal, this.signal);
+    this.stopListening = onAbort(signal, (reason) => this.abandon(aborted(operationId, reason, this.isSent)));
   }
 }
 

@@ -1,5 +1,4 @@
-import { type Expiring, expireAt, monotonicNow } from "../../internal/deadlines.ts";
-import { Linked } from "../../internal/linked-set.ts";
+import { startTimer, type Timer } from "../../internal/timers.ts";
 import {
   CallError,
   checkSubscribeOptions,
@@ -81,16 +80,6 @@ export class OutgoingSubscription implements SubscriptionIterator<ResponseEnvelo
   }
 }
 
-/** Calls a function when its time is up, unless it was unlinked before. */
-class StreamTimer extends Linked implements Expiring {
-  readonly expire: () => void;
-
-  constructor(expire: () => void) {
-    super();
-    this.expire = expire;
-  }
-}
-
 /** A value that is held for its consumer. */
 interface Held {
   readonly envelope: ResponseEnvelope;
@@ -103,8 +92,8 @@ class StreamRequest extends OutgoingRequest {
   readonly #options: SubscribeOptions | undefined;
   readonly #credit: Credit;
   /** Runs while a consumer waits for a value. */
-  readonly #idleTimer: StreamTimer | undefined;
-  #claimTimer: StreamTimer | undefined = undefined;
+  #idleTimer: Timer | undefined = undefined;
+  #claimTimer: Timer | undefined = undefined;
   #values: Held[] = [];
   #heldBytes = 0;
   #waiters: Waiter[] = [];
@@ -121,9 +110,6 @@ class StreamRequest extends OutgoingRequest {
     this.#options = options;
     const count = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
     this.#credit = { count, bytes: options?.creditBytes ?? defaultCreditBytes };
-    if (this.#idleTimeout < Number.POSITIVE_INFINITY) {
-      this.#idleTimer = new StreamTimer(() => this.abandon(silentTooLong(operationId, this.#idleTimeout)));
-    }
   }
 
   get #idleTimeout(): number {
@@ -146,10 +132,9 @@ class StreamRequest extends OutgoingRequest {
     const { broadcast } = transport;
     if (broadcast === undefined || !this.isOpen || broadcast.isClaimed(this.requestId)) return;
     if (defaultTimeout === Number.POSITIVE_INFINITY) return;
-    this.#claimTimer = new StreamTimer(() => {
+    this.#claimTimer = startTimer(() => {
       if (!broadcast.isClaimed(this.requestId)) this.abandon(notClaimed(this.operationId, defaultTimeout));
-    });
-    expireAt(this.#claimTimer, monotonicNow() + defaultTimeout);
+    }, defaultTimeout);
   }
 
   /** Resolves with the next value. */
@@ -199,7 +184,7 @@ class StreamRequest extends OutgoingRequest {
     if (seq !== undefined && seq !== this.#nextSeq)
       return this.abandon(streamGap(this.operationId, this.#nextSeq, seq));
     this.#nextSeq += 1;
-    this.#idleTimer?.unlink();
+    this.#stopIdleTimer();
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) {
       waiter.resolve({ done: false, value: output });
@@ -226,7 +211,7 @@ class StreamRequest extends OutgoingRequest {
   }
 
   protected fail(error: CallError): void {
-    this.#idleTimer?.unlink();
+    this.#stopIdleTimer();
     const waiter = this.#waiters.shift();
     if (waiter === undefined) this.#failure = error;
     else waiter.reject(error);
@@ -239,16 +224,22 @@ class StreamRequest extends OutgoingRequest {
   }
 
   #finish(): void {
-    this.#idleTimer?.unlink();
-    this.#claimTimer?.unlink();
+    this.#stopIdleTimer();
+    this.#claimTimer?.stop();
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.resolve(done);
   }
 
   #awaitValue(): void {
-    const timer = this.#idleTimer;
-    if (timer !== undefined && timer.owner === undefined) expireAt(timer, monotonicNow() + this.#idleTimeout);
+    const idleTimeout = this.#idleTimeout;
+    if (idleTimeout === Number.POSITIVE_INFINITY) return;
+    this.#idleTimer ??= startTimer(() => this.abandon(silentTooLong(this.operationId, idleTimeout)), idleTimeout);
+  }
+
+  #stopIdleTimer(): void {
+    this.#idleTimer?.stop();
+    this.#idleTimer = undefined;
   }
 
   /**

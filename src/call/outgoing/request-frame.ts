@@ -1,4 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { quote } from "../../internal/text.ts";
 import {
   CallError,
@@ -74,11 +73,11 @@ export function writeToken(frame: CallRequested, read: Exclude<CallOptions["toke
 
 /** Writes a token into a request when it is there, and subtracts the elapsed time from the timeout of the request. */
 async function awaitToken(frame: CallRequested, reading: Promise<string | undefined>): Promise<void> {
-  const startedAt = monotonicNow();
+  const startedAt = performance.now();
   const token = await reading;
   if (token !== undefined) frame.token = token;
   if (frame.timeout === undefined) return;
-  frame.timeout -= monotonicNow() - startedAt;
+  frame.timeout -= performance.now() - startedAt;
   if (frame.timeout <= 0) throw timedOut(frame.operationId, false);
 }
 

@@ -1,4 +1,3 @@
-import { LinkedSet } from "../../internal/linked-set.ts";
 import {
   type CallError,
   type CallOptions,
@@ -8,6 +7,7 @@ import {
   resolveLimits,
   type SubscribeOptions,
 } from "../../operation/index.ts";
+import { LinkedSet } from "../../transport/linked-set.ts";
 import { transportClosed } from "../../transport/transport.ts";
 import { OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import { OutgoingSubscription } from "./outgoing-subscription.ts";

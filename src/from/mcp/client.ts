@@ -1,7 +1,7 @@
-import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { inspectNames, setInspection } from "../../internal/lookup.ts";
+import { onAbort } from "../../internal/wait.ts";
 import { CallError, formatOperationId, type IOperationDefinition, toNamespace } from "../../operation/index.ts";
 import { type HeldOperation, Pins } from "../pins.ts";
 import { ReportBuilder } from "../report.ts";

@@ -1,6 +1,6 @@
-import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
+import { onAbort } from "../../internal/wait.ts";
 import { CallError, type IOperationDefinition } from "../../operation/index.ts";
 import type { HeldOperation } from "../pins.ts";
 import type { OperationSource, SourceChange, SourceLoadOptions, Unsubscribe } from "../source.ts";

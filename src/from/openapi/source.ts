@@ -1,9 +1,9 @@
-import { onAbort } from "../../internal/abort-listeners.ts";
 import { hashJSON } from "../../internal/canonical-json.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { isObject } from "../../internal/objects.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
+import { onAbort } from "../../internal/wait.ts";
 import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
 import { type HeldOperation, type PinnableOperation, Pins } from "../pins.ts";
 import {

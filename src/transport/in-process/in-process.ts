@@ -1,6 +1,6 @@
-import { type Linked, LinkedSet } from "../../internal/linked-set.ts";
 import { createId } from "../../internal/request-id.ts";
 import { nearestOperation, type OperationSpec, operationNotFound } from "../../operation/index.ts";
+import { type Linked, LinkedSet } from "../linked-set.ts";
 import {
   type CallRequested,
   type FollowUp,

@@ -1,4 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
 import type { CallError } from "../../operation/index.ts";
 import { encode, type OtherFrame } from "../codec/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
@@ -61,7 +60,7 @@ export class BrokerCaller {
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (!this.#adapter.isConnected) throw notConnected(this.#adapter.name);
     const { requestId } = frame;
-    frame.sentAt = Math.floor(monotonicNow());
+    frame.sentAt = Math.floor(performance.now());
     const message = encode(frame, this.#sender);
     const call = new BrokerCall(frame, onReply, message, this.#monitor.tickCount);
     this.#calls.add(requestId, call);
@@ -108,7 +107,7 @@ export class BrokerCaller {
    */
   reportClock(address: string, question: string, refs: readonly CallRef[]): void {
     const withdrawn = refs.filter((ref) => !this.#noteSign(address, ref));
-    const frame: OtherFrame = { type: "link.ponged", question, clock: monotonicNow(), withdrawn };
+    const frame: OtherFrame = { type: "link.ponged", question, clock: performance.now(), withdrawn };
     this.#adapter.send(address, encode(frame, this.#sender));
   }
 

@@ -1,4 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { defer } from "./batch-writer.ts";
 import { type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
 import type { PeerQuestions } from "./peer-questions.ts";
@@ -42,7 +41,7 @@ export class PeerClock {
   set(askedAt: number, reported: number): void {
     const offset = askedAt - reported;
     if (this.#offset === undefined || offset > this.#offset) this.#offset = offset;
-    if (monotonicNow() - askedAt > maxRoundTripMs) this.dueAt = Number.NEGATIVE_INFINITY;
+    if (performance.now() - askedAt > maxRoundTripMs) this.dueAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Time since a request was sent, in ms. `undefined` before the first measurement, 0 when it has no timestamp. */
@@ -86,7 +85,7 @@ export class ClockSync {
    * called when the reply has arrived, and with it all earlier frames.
    */
   ask(clock: PeerClock, onReply?: () => void, held: readonly HeldRequest[] = []): void {
-    clock.dueAt = monotonicNow() + validityMs;
+    clock.dueAt = performance.now() + validityMs;
     const calls = held.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
     const send = (question: string) => this.#send(clock, question, calls);
     this.#questions.ask(send, (reply) => {
@@ -111,7 +110,7 @@ export class ClockSync {
 
   /** Repeats the questions for held requests, because brokers lose messages, and begins requests that have expired. */
   beat(): void {
-    const now = monotonicNow();
+    const now = performance.now();
     this.#questions.discardBefore(now - maxQuestionAgeMs);
     for (const clock of [...this.#waiting]) {
       for (const request of [...clock.held]) {

@@ -1,5 +1,4 @@
 import { clientLogger } from "../../internal/client-log.ts";
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
 import {
   type Identity,
@@ -141,7 +140,7 @@ export class Connection implements RemotePeer, Pulse {
     if (this.#writer.bufferedAmount > maxBufferedBytes) {
       throw overloaded("Too many bytes wait to be sent on this connection", maxBufferedBytes);
     }
-    frame.sentAt = Math.floor(monotonicNow());
+    frame.sentAt = Math.floor(performance.now());
     const line = encode(frame, this.#sendLimits);
     const call = { onReply, attempt: 0 };
     // Add the call before sending, because sending may detect that the connection is lost.
@@ -301,7 +300,7 @@ export class Connection implements RemotePeer, Pulse {
   /** Replies with this peer's clock, and with the delayed requests that this peer no longer waits for. */
   #reportClock({ question, calls }: OtherFrame): void {
     const withdrawn = (readCallRefs(calls) ?? []).filter((ref) => !this.#outgoing.isWaitingFor(ref));
-    this.send({ type: "link.ponged", question, clock: monotonicNow(), withdrawn });
+    this.send({ type: "link.ponged", question, clock: performance.now(), withdrawn });
   }
 
   #serve(frame: CallRequested): void {

@@ -1,4 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { createWarnOnce, logger } from "../../internal/log.ts";
 import { pause } from "../../internal/wait.ts";
 import {
@@ -158,8 +157,8 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
 
   /** Resolves when no further announcement has arrived for a short time. A paused peer may send its own later. */
   async whenQuiet(): Promise<void> {
-    const end = monotonicNow() + maxQuietWaitMs;
-    for (let seen = -1; seen !== this.#announcements && monotonicNow() < end; ) {
+    const end = performance.now() + maxQuietWaitMs;
+    for (let seen = -1; seen !== this.#announcements && performance.now() < end; ) {
       seen = this.#announcements;
       await pause(quietMs);
     }

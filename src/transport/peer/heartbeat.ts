@@ -1,5 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
-
 /** A connection that a heartbeat monitors. */
 export interface Pulse {
   /** Changes whenever data arrives from the remote peer. */
@@ -59,9 +57,9 @@ export function startTicks(heartbeat: number, onTick: (isHeartbeat: boolean) => 
 
 /** Calls `onStep` every `step` ms. Peers must not count as silent after a pause, because sockets were not read. */
 function startSteps(step: number, onStep: (wasPaused: boolean) => void): () => void {
-  let dueAt = monotonicNow() + step;
+  let dueAt = performance.now() + step;
   const timer = setInterval(() => {
-    const now = monotonicNow();
+    const now = performance.now();
     const wasPaused = now - dueAt > step;
     dueAt = now + step;
     onStep(wasPaused);

@@ -1,4 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { type CallError, type Identity, limitExceeded, overloaded, timedOut } from "../../operation/index.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
@@ -115,7 +114,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   run(call: AcceptedCall, onRequest: OnRequest): void {
     const { clock } = this;
     const { frame, requestId, attempt } = call;
-    const now = monotonicNow();
+    const now = performance.now();
     const age = clock.ageOf(frame.sentAt, now);
     // Another worker may have started an earlier attempt, so the caller must always confirm a later one.
     if (age !== undefined && age <= maxUnconfirmedMs && attempt === 0) {
@@ -127,7 +126,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
       attempt,
       expiresAt: now + Math.min(frame.timeout ?? maxHeldMs, maxHeldMs),
       begin: (isConfirmed) => {
-        const later = monotonicNow();
+        const later = performance.now();
         const latest = isConfirmed ? clock.ageOf(frame.sentAt, later) : undefined;
         this.#begin(call, onRequest, latest ?? Number.POSITIVE_INFINITY, later);
       },

@@ -1,4 +1,3 @@
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { createId } from "../../internal/request-id.ts";
 import type { OtherFrame } from "../codec/index.ts";
 
@@ -32,7 +31,7 @@ export class PeerQuestions {
     if (this.#open.size >= maxQuestions) this.#open.delete(this.#open.keys().next().value!);
     // The id cannot be guessed, so only the peer that received it can reply, and the reply need not name that peer.
     const question = createId();
-    this.#open.set(question, { askedAt: monotonicNow(), onReply });
+    this.#open.set(question, { askedAt: performance.now(), onReply });
     send(question);
   }
 

@@ -1,5 +1,4 @@
 import { clientLogger } from "../../internal/client-log.ts";
-import { monotonicNow } from "../../internal/deadlines.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import { settlesWithin } from "../../internal/wait.ts";
@@ -51,7 +50,7 @@ export class ServingPeer {
   readonly links = new Emitter<Error | undefined>((error) => log.error("A link listener failed: {error}", { error }));
   readonly #transport: ServingTransport;
   readonly #servers = new Map<string, OnRequest>();
-  readonly #directory = new PeerDirectory<Connection>({ now: monotonicNow, duration: restartMs });
+  readonly #directory = new PeerDirectory<Connection>({ now: () => performance.now(), duration: restartMs });
   #specs: readonly OperationSpec[] = [];
   #hasServed = false;
 

@@ -1,4 +1,4 @@
-import { onAbort } from "../../internal/abort-listeners.ts";
+import { onAbort } from "../../internal/wait.ts";
 import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
 import { ChannelTransport, ServingPeer } from "../peer/index.ts";
 import type { Transport, TransportCapabilities, Unsubscribe } from "../transport.ts";

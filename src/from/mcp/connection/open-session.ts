@@ -1,4 +1,4 @@
-import { onAbort } from "../../../internal/abort-listeners.ts";
+import { onAbort } from "../../../internal/wait.ts";
 import { CallError, isCallError } from "../../../operation/index.ts";
 import type { MCPProtocol } from "../config.ts";
 import { handshake, toConnectError } from "./connection-errors.ts";

@@ -5,8 +5,8 @@ import type {
   RequestOptions,
   StandardSchemaV1,
 } from "@modelcontextprotocol/client";
-import { onAbort } from "../../../internal/abort-listeners.ts";
 import { logger } from "../../../internal/log.ts";
+import { onAbort } from "../../../internal/wait.ts";
 import type { MCPClientConfig } from "../config.ts";
 import type { MCPServerState, MCPTool, MCPToolCall, MCPToolResult } from "./connection.ts";
 import { fromPlaceholder } from "./message-filter.ts";

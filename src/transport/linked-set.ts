@@ -20,24 +20,10 @@ export class Linked {
   }
 }
 
-/** Counts the non-empty sets that share it. A counter instead of an event, because every call adds and removes members. */
-export interface Occupancy {
-  filledSets: number;
-  /** Called when all sets are empty, unless `isNotified` is set. */
-  onEmpty(): void;
-  /** Whether the next call of `onEmpty` is skipped. */
-  isNotified: boolean;
-}
-
 /** A set of members in the order in which they were added; a member is in one such set at a time. */
 export class LinkedSet<T extends Linked> {
-  readonly #occupancy: Occupancy | undefined;
   #first: Linked | undefined = undefined;
   #last: Linked | undefined = undefined;
-
-  constructor(occupancy?: Occupancy) {
-    this.#occupancy = occupancy;
-  }
 
   get isEmpty(): boolean {
     return this.#first === undefined;
@@ -49,11 +35,8 @@ export class LinkedSet<T extends Linked> {
     member.previous = this.#last;
     const last = this.#last;
     this.#last = member;
-    if (last !== undefined) last.next = member;
-    else {
-      this.#first = member;
-      if (this.#occupancy !== undefined) this.#occupancy.filledSets += 1;
-    }
+    if (last === undefined) this.#first = member;
+    else last.next = member;
   }
 
   delete(member: T): void {
@@ -63,10 +46,6 @@ export class LinkedSet<T extends Linked> {
     if (member.next === undefined) this.#last = member.previous;
     else member.next.previous = member.previous;
     member.previous = member.next = member.owner = undefined;
-    const occupancy = this.#occupancy;
-    if (this.#first !== undefined || occupancy === undefined) return;
-    occupancy.filledSets -= 1;
-    if (occupancy.filledSets === 0 && !occupancy.isNotified) occupancy.onEmpty();
   }
 
   /** Removes and returns the oldest member. */
