@@ -6,9 +6,21 @@ import { startTimer } from "./timers.ts";
  */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => {};
+  allowManyListeners(signal);
   const fire = () => listener(signal.reason);
   signal.addEventListener("abort", fire, { once: true });
   return () => signal.removeEventListener("abort", fire);
+}
+
+type Events = { setMaxListeners?: (count: number, target: EventTarget) => void };
+
+const events = (
+  globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+).process?.getBuiltinModule?.("node:events") as Events | undefined;
+
+/** Prevents a warning of Node about many listeners: one signal may end thousands of calls. */
+export function allowManyListeners(signal: AbortSignal): void {
+  events?.setMaxListeners?.(0, signal);
 }
 
 /** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer running. */

@@ -25,8 +25,8 @@ const copies = new WeakMap<object, Identity>();
 /**
  * Copies an identity into a frozen object that neither the caller nor a handler can change later. Returns `undefined` unless
  * the value has a string `id` and a list of strings as `scopes`; malformed grants are omitted. Reads only own properties:
- * otherwise, whoever can set a property of `Object.prototype`, through code that merges JSON carelessly, could grant
- * `resources` to every identity without any.
+ * otherwise, a property of `Object.prototype`, set by code that merges JSON carelessly, could grant `resources` to every
+ * identity without any.
  */
 export function toIdentity(value: unknown): Identity | undefined {
   if (typeof value !== "object" || value === null) return undefined;

@@ -2,6 +2,7 @@ import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import { describeValue } from "../internal/text.ts";
 import { startTimer } from "../internal/timers.ts";
+import { onAbort } from "../internal/wait.ts";
 import {
   aborted,
   accessDenied,
@@ -560,17 +561,17 @@ export class Call implements OperationContext {
       const mistake = options?.deadline === undefined ? undefined : checkPastDeadline(id, options.deadline);
       throw mistake === undefined ? this.#toOwn(undefined, true) : markPipelineError(id, mistake);
     }
-    const onAbort = (event: Event) => this.#end(aborted(id, (event.target as AbortSignal).reason, this.#hasStarted));
-    own?.addEventListener("abort", onAbort);
-    base?.addEventListener("abort", onAbort);
+    const abort = (reason: unknown) => this.#end(aborted(id, reason, this.#hasStarted));
+    const stopOwn = onAbort(own, abort);
+    const stopBase = onAbort(base, abort);
     const timer = deadline === undefined ? undefined : startTimer(() => this.#expire(), deadline - Date.now());
     if (parent !== undefined) parent.#children ??= new Set();
     const siblings = parent === undefined ? undefined : parent.#children;
     siblings?.add(this);
     this.#stopWatching = () => {
       timer?.stop();
-      own?.removeEventListener("abort", onAbort);
-      base?.removeEventListener("abort", onAbort);
+      stopOwn();
+      stopBase();
       siblings?.delete(this);
     };
   }

@@ -196,11 +196,11 @@ describe("a handler never starts after its deadline", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("10,000 calls with the same deadline all end with TIMEOUT", async () => {
+  test("1,000 calls with the same deadline all end with TIMEOUT", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     const registry = registryOf(operation({ handler: () => never }));
     const deadline = Date.now() + 100;
-    const calls = Array.from({ length: 10_000 }, () => registry.execute("test.echo", {}, { deadline }));
+    const calls = Array.from({ length: 1_000 }, () => registry.execute("test.echo", {}, { deadline }));
     const settled = Promise.allSettled(calls);
 
     vi.advanceTimersByTime(110);

@@ -33,7 +33,8 @@ export const layers: Record<string, Layer> = {
   },
   "transport/shape.ts": { ours: ["internal"], packages: [] },
   "transport/frames.ts": { ours: ["operation", "transport/shape.ts"], packages: [] },
-  "transport/transport.ts": { ours: ["internal", "operation", "transport/frames.ts"], packages: [] },
+  "transport/linked-set.ts": { ours: [], packages: [] },
+  "transport/transport.ts": { ours: ["operation", "transport/frames.ts", "transport/linked-set.ts"], packages: [] },
   "transport/turnover-map.ts": { ours: [], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "transport/frames.ts"], packages: [] },
@@ -43,7 +44,7 @@ export const layers: Record<string, Layer> = {
   },
   "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/in-process": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/turnover-map.ts"],
+    ours: ["internal", "operation", "transport/linked-set.ts", "transport/transport.ts", "transport/turnover-map.ts"],
     packages: [],
   },
   "transport/nats": {
@@ -60,7 +61,10 @@ export const layers: Record<string, Layer> = {
     packages: ["ws"],
   },
   "call/rough-size.ts": { ours: [], packages: [] },
-  "call/outgoing": { ours: ["internal", "operation", "call/rough-size.ts", "transport/transport.ts"], packages: [] },
+  "call/outgoing": {
+    ours: ["internal", "operation", "call/rough-size.ts", "transport/transport.ts", "transport/linked-set.ts"],
+    packages: [],
+  },
   call: {
     ours: [
       "internal",
@@ -72,6 +76,7 @@ export const layers: Record<string, Layer> = {
       "from/report.ts",
       "transport/shape.ts",
       "transport/frames.ts",
+      "transport/linked-set.ts",
       "transport/transport.ts",
       "transport/in-process",
     ],

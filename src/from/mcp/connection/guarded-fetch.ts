@@ -1,4 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
+import { allowManyListeners } from "../../../internal/wait.ts";
 import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
 import { boundEvents, boundReading, responseTooLarge, truncateBody } from "./bounded-response.ts";
@@ -114,15 +115,4 @@ function toErrorPage(response: Response, maxBytes: number, server: URL): Respons
   if (challenge !== null) page.headers.set("www-authenticate", dropForeignMetadata(challenge, server));
   // The SDK reads these two properties to detect redirects.
   return Object.defineProperties(page, { url: { value: url }, type: { value: type } });
-}
-
-type Events = { setMaxListeners?: (count: number, target: EventTarget) => void };
-
-const events = (
-  globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
-).process?.getBuiltinModule?.("node:events") as Events | undefined;
-
-/** Prevents a warning of Node about a signal to which third-party code adds one listener for every request. */
-export function allowManyListeners(signal: AbortSignal): void {
-  events?.setMaxListeners?.(0, signal);
 }

@@ -2,7 +2,7 @@ import { Emitter } from "../../../internal/emitter.ts";
 import { logger } from "../../../internal/log.ts";
 import { quote } from "../../../internal/text.ts";
 import { maxTimerDelay } from "../../../internal/timers.ts";
-import { onAbort, pause, waitFor } from "../../../internal/wait.ts";
+import { allowManyListeners, onAbort, pause, waitFor } from "../../../internal/wait.ts";
 import { type CallError, isCallError } from "../../../operation/index.ts";
 import type { Unsubscribe } from "../../source.ts";
 import type { MCPClientConfig } from "../config.ts";
@@ -16,7 +16,6 @@ import type {
   MCPToolResult,
 } from "./connection.ts";
 import { connectionLost, serverError, serverFailed, toConnectionError } from "./connection-errors.ts";
-import { allowManyListeners } from "./guarded-fetch.ts";
 import { readToolPages, toListError } from "./list-tools.ts";
 import { openSession } from "./open-session.ts";
 import { withStderr } from "./program-output.ts";
