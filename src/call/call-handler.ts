@@ -1,12 +1,6 @@
 import { assertObject } from "../internal/objects.ts";
 import { formatOperationId, type Identity, type OperationSpec } from "../operation/index.ts";
-import {
-  createSelector,
-  forwardingOf,
-  type OperationRegistry,
-  type OperationSelection,
-  publishedSpecs,
-} from "../registry/index.ts";
+import { createSelector, forwardingOf, type OperationRegistry, type OperationSelection } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";
@@ -109,7 +103,7 @@ export function createCallHandler(options: CallHandlerOptions & { outcome?: Outc
   };
   const handler: BuiltCallHandler = Object.assign(handle, {
     operations: () =>
-      publishedSpecs(runner.core).filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
+      runner.core.publishedSpecs().filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
     onChange: (listener: (change: HandlerChange) => void) =>
       registry.on("change", ({ operationId }) => {
         listener(isServed(operationId) ? { added: [operationId], removed: [] } : { added: [], removed: [operationId] });

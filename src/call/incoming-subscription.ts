@@ -9,7 +9,7 @@ import {
   type SubscribeOptions,
   type SubscriptionIterator,
 } from "../operation/index.ts";
-import { subscribeIncoming } from "../registry/index.ts";
+import { createSubscription } from "../registry/index.ts";
 import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
 import { roughSize } from "./rough-size.ts";
@@ -42,7 +42,7 @@ export class IncomingSubscription extends IncomingRequest {
       const options: SubscribeOptions = { ...readRequestFields(this.frame), identity, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
       if (deadline !== undefined) options.deadline = deadline;
-      this.#values = subscribeIncoming(this.host.core, operationId, input, options, this);
+      this.#values = createSubscription(this.host.core, operationId, input, options, this);
     } catch (error) {
       return this.#fail(error);
     }

@@ -4,7 +4,7 @@ import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason, truncate } from "../internal/text.ts";
 import { pause, waitFor } from "../internal/wait.ts";
 import { type CallError, mapError, unavailable } from "../operation/index.ts";
-import { type Follower, type FollowOptions, followWith, type OperationRegistry } from "../registry/index.ts";
+import { coreOf, type Follower, type FollowOptions, type OperationRegistry } from "../registry/index.ts";
 import type { Environment } from "./config-variables.ts";
 import type { Restrict } from "./rules.ts";
 import type { RunningCalls } from "./running-calls.ts";
@@ -206,7 +206,7 @@ export class HubSource {
       throw error;
     }
     try {
-      this.#following = await followWith(this.#host.registry, opened.source, this.plan.options, {
+      this.#following = await coreOf(this.#host.registry).follow(opened.source, this.plan.options, {
         signal,
         sharesOptions: this.plan.sharesOptions,
         restrict: (spec, ids) => this.#restrict(spec, ids),

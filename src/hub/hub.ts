@@ -6,7 +6,7 @@ import { logger } from "../internal/log.ts";
 import { settlesWithin } from "../internal/wait.ts";
 import { type FetchServer, type Listener, listen, type UpgradeHandler } from "../node/index.ts";
 import { CallError, resolveDuration } from "../operation/index.ts";
-import { type Follower, type FollowHooks, followWith, OperationRegistry } from "../registry/index.ts";
+import { coreOf, type Follower, type FollowHooks, OperationRegistry } from "../registry/index.ts";
 import { serveHTTP } from "../serve/http/index.ts";
 import { serveMCP } from "../serve/mcp/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
@@ -211,7 +211,7 @@ export class Hub implements AsyncDisposable {
       close: async () => {},
     };
     const hooks: FollowHooks = { restrict: (spec, ids) => this.#restrict(spec, ids) };
-    this.#management = await followWith(this.registry, source, {}, hooks);
+    this.#management = await coreOf(this.registry).follow(source, {}, hooks);
   }
 
   async #listen(): Promise<void> {

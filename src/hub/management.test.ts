@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { defineOperation, type Identity, Type } from "../operation/index.ts";
-import { followWith, OperationRegistry } from "../registry/index.ts";
+import { coreOf, OperationRegistry } from "../registry/index.ts";
 import { findTree } from "./call-queries.ts";
 import { type CallRecord, RecordLog } from "./call-records.ts";
 import type { HistoryConfig, HubRule } from "./config.ts";
@@ -60,7 +60,7 @@ async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Pr
     },
   };
   const management = { name: "hub", load: async () => managementOperations(hub, history), close: async () => {} };
-  await followWith(registry, management, {}, { restrict: compileRules(rules) });
+  await coreOf(registry).follow(management, {}, { restrict: compileRules(rules) });
   registry.registerAll([create, createTwo, hidden]);
 }
 

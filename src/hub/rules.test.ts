@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { type AccessControl, defineOperation, type IOperationDefinition, Type } from "../operation/index.ts";
-import { followWith, OperationRegistry } from "../registry/index.ts";
+import { coreOf, OperationRegistry } from "../registry/index.ts";
 import type { HubRule, SourceOptions } from "./config.ts";
 import { compileRules } from "./rules.ts";
 
@@ -35,8 +35,7 @@ function createSource(operations: IOperationDefinition[], replacesAccess = false
 async function follow({ source }: { source: OperationSource }, rules: readonly HubRule[], options: SourceOptions = {}) {
   const registry = new OperationRegistry({ log: false });
   let restrict = compileRules(rules);
-  const following = await followWith(
-    registry,
+  const following = await coreOf(registry).follow(
     source,
     { accessControl: { requiredScopes: ["files"] }, ...options },
     {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import type { IOperationDefinition } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { deferred, operation } from "./testing.ts";
 
 /** A source with the given operations, whose changes a test can emit and whose closing it can observe. */

@@ -1,4 +1,4 @@
-import type { Unsubscribe } from "../from/source.ts";
+import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
 import type { WarnOnce } from "../internal/log.ts";
@@ -6,25 +6,23 @@ import { nearest } from "../internal/nearest.ts";
 import { assertObject, isJSONObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
-  assertValidSpec,
-  CallError,
-  formatOperationId,
+  type CallError,
   handlerMissing,
   type Limits,
   type OperationContext,
   type OperationSpec,
-  OperationType,
   type OutputPolicy,
   type Progress,
   resolveDuration,
   resolveLimits,
+  unavailable,
   type ValueProblem,
   validationError,
 } from "../operation/index.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
-import type { Follower } from "./follow.ts";
-import { OperationEntry, type OperationOwner } from "./operation-entry.ts";
+import { Follower, type FollowHooks } from "./follow.ts";
+import type { OperationEntry } from "./operation-entry.ts";
 import { createRegistryWarn, describeCall, reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
@@ -32,9 +30,9 @@ import type { Subscription } from "./subscription.ts";
 import type {
   ChangeEvent,
   CustomAuth,
+  FollowOptions,
   Middleware,
   OperationSelection,
-  RegisteredOperation,
   RegistryCallEvent,
   RegistryOptions,
   SearchOptions,
@@ -55,7 +53,6 @@ export class RegistryCore {
   readonly defaultTimeout: number | undefined;
   readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
-  isClosed = false;
   /** Subscriptions whose handler was called. */
   readonly subscriptions = new Set<Subscription>();
   /** Sources that are followed, until they are closed. */
@@ -70,6 +67,8 @@ export class RegistryCore {
   #searchIndex: SearchIndex | undefined = undefined;
   /** In the order of `use()`. */
   #middleware: readonly InstalledMiddleware[] = [];
+  readonly #closing = new AbortController();
+  #closed: Promise<void> | undefined = undefined;
   readonly #warn: WarnOnce;
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
   readonly #outputPolicy: OutputPolicy;
@@ -101,6 +100,11 @@ export class RegistryCore {
 
   *specs(): Iterable<OperationSpec> {
     for (const { spec } of this.operations.values()) yield spec;
+  }
+
+  /** Returns the specs that peers receive, with the caller's view of their inputs and without `_meta`. */
+  publishedSpecs(): OperationSpec[] {
+    return Array.from(this.operations.values(), (entry) => entry.published);
   }
 
   namesIn(namespace: string): ReadonlyMap<string, OperationEntry> | undefined {
@@ -236,6 +240,43 @@ export class RegistryCore {
     for (const subscription of this.subscriptions) if (ids.has(subscription.operationId)) subscription.endWith(error);
   }
 
+  /** Follows a source. With hooks, for a hub. Rejects when loading fails, or when the registry is closed. */
+  async follow(source: OperationSource, options: FollowOptions, hooks: FollowHooks = {}): Promise<Follower> {
+    if (this.isClosed) throw closed();
+    if (typeof source?.load !== "function") {
+      throw new TypeError("follow() takes a source, such as openAPISource(…), mcpSource(…) or moduleSource(…).");
+    }
+    assertObject("follow", options, 'follow(source, { include: ["task.*"] })');
+    const isReported = this.isLogging || options.onReport !== undefined;
+    const followed = isReported ? options : { ...options, onReport: () => {} };
+    const follower = new Follower(this, source, followed, hooks);
+    await follower.start(this.closing);
+    if (!this.isClosed) return follower;
+    await follower.close();
+    throw closed();
+  }
+
+  /** Refuses new calls, and closes the sources. Running calls continue. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(closed());
+    const outcomes = await Promise.allSettled(Array.from(this.followers, (one) => one.close()));
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Fires when the registry is closed, with the error as its reason. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
   /** Logs an error that a caller's `onProgress` threw. */
   onProgressError(error: unknown): void {
     reportListener("progress", error);
@@ -251,36 +292,8 @@ function rankOf({ owner }: OperationEntry): number {
   return owner === undefined ? 0 : owner.yields ? 2 : 1;
 }
 
-/** Creates the candidate of a definition. Throws a `CallError` if it is malformed. Only specs may lack a handler. */
-export function createEntry(
-  definition: RegisteredOperation,
-  { needsHandler = true, owner }: { needsHandler?: boolean; owner?: OperationOwner } = {},
-): OperationEntry {
-  assertValidSpec(definition);
-  const id = formatOperationId(definition.namespace, definition.name);
-  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
-  return new OperationEntry(id, definition, owner);
-}
-
-/** Throws a `CallError` unless the handler fits the type of its operation. */
-export function assertHandler(id: string, handler: unknown, type: OperationType): void {
-  if (typeof handler !== "function") {
-    throw malformed(
-      `"${id}" has no handler. Add a handler function, or use registerSpec() now and registerHandler() later.`,
-    );
-  }
-  const tag = (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
-  const isGenerator = tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
-  if (isGenerator && type !== OperationType.SUBSCRIPTION) {
-    throw malformed(
-      `The handler of "${id}" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.`,
-    );
-  }
-}
-
-/** `VALIDATION_ERROR` for a definition that cannot be registered. */
-export function malformed(message: string): CallError {
-  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+function closed(): CallError {
+  return unavailable("The registry is closed.", { mayHaveRun: false });
 }
 
 function addTo(namespaces: Map<string, Map<string, OperationEntry>>, entry: OperationEntry): void {

@@ -13,7 +13,6 @@ import {
   type ResponseEnvelope,
 } from "../operation/index.ts";
 import { buildEnv, createRegistry, OperationRegistry, subscribe } from "./index.ts";
-import type { Registry } from "./registry.ts";
 
 const common = { version: "1.0.0", description: "Test", accessControl: { requiredScopes: [] } };
 
@@ -323,11 +322,6 @@ test("imported operations can be called without checks, and defined operations a
 test("an env is untyped until a program declares its registry", () => {
   expectTypeOf<RegisteredEnv>().toEqualTypeOf<OperationEnv>();
   expectTypeOf<RegisteredEnv<{ registry: typeof registry }>>().toHaveProperty("task");
-});
-
-test("the class behind OperationRegistry has all its members", () => {
-  expectTypeOf<keyof OperationRegistry>().exclude<"~known">().toEqualTypeOf<keyof Registry>();
-  expectTypeOf<Registry>().toExtend<OperationRegistry>();
 });
 
 test("access rules may have readonly lists", () => {

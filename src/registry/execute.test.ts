@@ -9,7 +9,7 @@ import {
   type OperationContext,
   OperationType,
 } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { createEchoes, operation } from "./testing.ts";
 
 const Task = Type.Object({ id: Type.String(), title: Type.String() });

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import type { OperationContext } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation, registryOf } from "./testing.ts";
 
 describe("objects that the registry returns cannot be used to change it", () => {

@@ -12,9 +12,9 @@ import {
   unavailable,
 } from "../operation/index.ts";
 import { toCallerView } from "../schema/index.ts";
-import { createEntry, type RegistryCore } from "./core.ts";
+import type { RegistryCore } from "./core.ts";
 import { type AdapterHooks, SourceAdapter } from "./follow-options.ts";
-import type { OperationEntry, OperationOwner } from "./operation-entry.ts";
+import { createEntry, type OperationEntry, type OperationOwner } from "./operation-entry.ts";
 import type { Following, FollowOptions } from "./types.ts";
 
 const log = logger("registry");

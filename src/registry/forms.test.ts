@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import type { IOperationDefinition } from "../operation/index.ts";
-import { buildEnv, OperationRegistry } from "./functions.ts";
+import { buildEnv, OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 const names = ["echo", "toString", "toLocaleString", "valueOf", "toJSON", "then", "constructor", "inspect"];

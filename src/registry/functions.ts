@@ -1,4 +1,3 @@
-import type { OperationSource } from "../from/source.ts";
 import { assertObject } from "../internal/objects.ts";
 import type {
   CallOptions,
@@ -12,27 +11,14 @@ import type {
   OperationSpec,
   ResponseEnvelope,
   SubscribeArguments,
-  SubscribeOptions,
-  SubscriptionIterator,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import { Call, type CallOrigin, type NestedMode } from "./call.ts";
+import { Call, type NestedMode } from "./call.ts";
 import { createCheckedEnv } from "./client.ts";
-import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
-import type { Follower, FollowHooks } from "./follow.ts";
-import { isList, Registry } from "./registry.ts";
+import { coreOf, isList, OperationRegistry } from "./registry.ts";
 import { createSubscription } from "./subscription.ts";
-import type { CustomAuth, FollowOptions, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
-
-/**
- * Stores operations and runs them. A registry created by `createRegistry` is typed with their ids, inputs and outputs, and
- * is assignable to an untyped registry.
- */
-export interface OperationRegistry<Known extends KnownOperations = KnownOperations> extends RegistryInterface<Known> {}
-
-/** Creates a registry without types of its operations. Use `createRegistry` for a typed one. */
-export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;
+import type { CustomAuth, RegistryOptions } from "./types.ts";
 
 /** The functions that the operations name, with their inputs. Any name is allowed if no name is known at compile time. */
 type CustomAuthOf<Definition extends OperationSpec> = [AuthName<Definition>] extends [never]
@@ -95,7 +81,7 @@ export function subscribe<
   id: Id,
   ...[input, options]: SubscribeArguments<Known[Id]["input"]>
 ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
-  return createSubscription(Registry.coreOf(registry), id, input, options) as never;
+  return createSubscription(coreOf(registry), id, input, options) as never;
 }
 
 /** Options of {@link buildEnv}. */
@@ -117,42 +103,11 @@ export interface BuildEnvOptions<Known extends KnownOperations> {
 export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions<Known>): KnownEnv<Known> {
   assertObject("buildEnv", options, "buildEnv({ registry, context })");
   const { registry, context, allowedNamespaces, nested = "trust" } = options;
-  const core = Registry.coreOf(registry);
+  const core = coreOf(registry);
   const call = Call.of(context);
   const env =
     call !== undefined && Call.isOf(core, call)
       ? createEnv(core, allowedNamespaces, (id, input, own) => Call.nested(call, nested, id, input, own))
       : createCheckedEnv(core, context, allowedNamespaces);
   return env as KnownEnv<Known>;
-}
-
-/** Returns the core of a registry, which runs incoming calls. Throws a `TypeError` for a value that is not a registry. */
-export function coreOf<Known extends KnownOperations>(registry: OperationRegistry<Known>): RegistryCore {
-  return Registry.coreOf(registry);
-}
-
-/** `registry.follow` with hooks, for a hub. */
-export function followWith(
-  registry: OperationRegistry,
-  source: OperationSource,
-  options: FollowOptions,
-  hooks: FollowHooks,
-): Promise<Follower> {
-  return Registry.follow(registry, source, options, hooks);
-}
-
-/** Subscribes to an operation for a remote caller. */
-export function subscribeIncoming(
-  core: RegistryCore,
-  id: string,
-  input: unknown,
-  options: SubscribeOptions,
-  incoming: CallOrigin,
-): SubscriptionIterator<ResponseEnvelope> {
-  return createSubscription(core, id, input, options, incoming);
-}
-
-/** Returns the specs that peers receive, with the caller's view of their inputs and without `_meta`. */
-export function publishedSpecs(core: RegistryCore): OperationSpec[] {
-  return Array.from(core.operations.values(), (entry) => entry.published);
 }

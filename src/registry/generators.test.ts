@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { type TSchema, Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { localEnvelope, type OperationHandler, OperationType } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 async function* generate() {

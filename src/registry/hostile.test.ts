@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { CallError, type CallOptions, type IOperationDefinition, type OperationContext } from "../operation/index.ts";
-import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
+import { buildEnv, OperationRegistry, subscribe } from "./index.ts";
 import { deferred, failOnUnhandledRejections, nextTurn, operation, registryOf, subscription } from "./testing.ts";
 
 const boom = (): never => {

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import type { Identity, OperationContext } from "../operation/index.ts";
-import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
+import { buildEnv, OperationRegistry, subscribe } from "./index.ts";
 import { operation, subscription } from "./testing.ts";
 
 function createRegistry(onCall: (context: OperationContext) => unknown = () => "secret") {

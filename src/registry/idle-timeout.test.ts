@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { OperationRegistry, subscribe } from "./functions.ts";
+import { OperationRegistry, subscribe } from "./index.ts";
 import { never, operation, subscription } from "./testing.ts";
 
 function registryOf(handler: Parameters<typeof subscription>[0]): OperationRegistry {

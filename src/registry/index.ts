@@ -5,16 +5,13 @@ export {
   type BuildEnvOptions,
   buildEnv,
   type CreateRegistryOptions,
-  coreOf,
   createRegistry,
-  followWith,
-  OperationRegistry,
-  publishedSpecs,
   subscribe,
-  subscribeIncoming,
 } from "./functions.ts";
 export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
+export { coreOf, OperationRegistry } from "./registry.ts";
 export { createSelector, type Selector } from "./selection.ts";
+export { createSubscription } from "./subscription.ts";
 export type {
   ChangeEvent,
   CustomAuth,

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../call/index.ts";
 import { type OperationHandler, OperationType, type OutputPolicy } from "../operation/index.ts";
 import { createWorkerTransport } from "../transport/worker/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 
 class User {
   id: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { buildEnv, createRegistry, OperationRegistry } from "./functions.ts";
+import { buildEnv, createRegistry, OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 /** Programs in JavaScript, and values of type `any`, pass what the compiler would refuse. */

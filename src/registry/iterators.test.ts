@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import type { OperationContext } from "../operation/index.ts";
-import { OperationRegistry, subscribe } from "./functions.ts";
+import { OperationRegistry, subscribe } from "./index.ts";
 import { deferred, failOnUnhandledRejections, never, nextTurn, registryOf, subscription } from "./testing.ts";
 
 failOnUnhandledRejections();

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type TSchema, Type } from "typebox";
 import { expect, test } from "vitest";
 import { type CallError, markToolHandler, mcpEnvelope } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 /** TypeBox types of every shape that operations commonly have. */

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { Type } from "typebox";
 import { expect, test, vi } from "vitest";
 import type { OperationContext } from "../operation/index.ts";
-import { OperationRegistry, subscribe } from "./functions.ts";
+import { OperationRegistry, subscribe } from "./index.ts";
 import { operation, subscription } from "./testing.ts";
 
 setFlagsFromString("--expose-gc");

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { Type } from "typebox";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { CallError, mcpEnvelope, type OperationContext } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 test("progress can be destructured from the context like its other members", async () => {

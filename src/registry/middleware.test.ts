@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { CallError, type OperationContext } from "../operation/index.ts";
-import { OperationRegistry, subscribe } from "./functions.ts";
+import { OperationRegistry, subscribe } from "./index.ts";
 import { operation, subscription } from "./testing.ts";
 import type { OperationSelection } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { expect, test } from "vitest";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 test.each([

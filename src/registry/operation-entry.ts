@@ -2,7 +2,10 @@ import type { WarnOnce } from "../internal/log.ts";
 import { forwardGetter, hasGetter } from "../internal/objects.ts";
 import {
   type AccessControl,
+  assertValidSpec,
+  CallError,
   copySpec,
+  formatOperationId,
   type IOperationDefinition,
   type OperationHandler,
   type OperationSpec,
@@ -185,4 +188,36 @@ function toExtras(definition: RegisteredOperation, validate: StandardValidate | 
   if (isLazyPage) forwardGetter(definition, "nextPage", extras);
   else if (nextPage !== undefined) extras.nextPage = nextPage;
   return extras;
+}
+
+/** Creates the candidate of a definition. Throws a `CallError` if it is malformed. Only specs may lack a handler. */
+export function createEntry(
+  definition: RegisteredOperation,
+  { needsHandler = true, owner }: { needsHandler?: boolean; owner?: OperationOwner } = {},
+): OperationEntry {
+  assertValidSpec(definition);
+  const id = formatOperationId(definition.namespace, definition.name);
+  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
+  return new OperationEntry(id, definition, owner);
+}
+
+/** Throws a `CallError` unless the handler fits the type of its operation. */
+export function assertHandler(id: string, handler: unknown, type: OperationType): void {
+  if (typeof handler !== "function") {
+    throw malformed(
+      `"${id}" has no handler. Add a handler function, or use registerSpec() now and registerHandler() later.`,
+    );
+  }
+  const tag = (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  const isGenerator = tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
+  if (isGenerator && type !== OperationType.SUBSCRIPTION) {
+    throw malformed(
+      `The handler of "${id}" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.`,
+    );
+  }
+}
+
+/** `VALIDATION_ERROR` for a definition that cannot be registered. */
+export function malformed(message: string): CallError {
+  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }

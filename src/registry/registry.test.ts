@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { type CallError, mcpEnvelope, type OperationContext } from "../operation/index.ts";
-import { createRegistry, OperationRegistry, subscribe } from "./functions.ts";
+import { createRegistry, OperationRegistry, subscribe } from "./index.ts";
 import { deferred, operation, subscription } from "./testing.ts";
 import type { ChangeEvent, RegistryCallEvent } from "./types.ts";
 

@@ -3,9 +3,12 @@ import { inspectNames, setInspection } from "../internal/lookup.ts";
 import { assertObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
+  type CallArguments,
   type CallError,
   type CallOptions,
+  type CallsOf,
   type Client,
+  type DataOf,
   formatOperationId,
   type IOperationDefinition,
   type KnownOperations,
@@ -15,15 +18,15 @@ import {
   type OperationsByNamespace,
   operationNotFound,
   type ResponseEnvelope,
+  type SubscribeArguments,
   type SubscribeOptions,
   type SubscriptionHandler,
-  unavailable,
+  type SubscriptionsOf,
 } from "../operation/index.ts";
 import { Call } from "./call.ts";
 import { createClient } from "./client.ts";
-import { assertHandler, createEntry, malformed, RegistryCore } from "./core.ts";
-import { Follower, type FollowHooks } from "./follow.ts";
-import type { OperationEntry } from "./operation-entry.ts";
+import { RegistryCore } from "./core.ts";
+import { assertHandler, createEntry, malformed, type OperationEntry } from "./operation-entry.ts";
 import { createSubscription } from "./subscription.ts";
 import type {
   ChangeEvent,
@@ -40,15 +43,29 @@ import type {
 } from "./types.ts";
 import { waitForOperation } from "./wait-for-operation.ts";
 
-/** The implementation of the interface `OperationRegistry`. */
-export class Registry {
-  readonly #core: RegistryCore;
-  /** Aborts the loading of sources. */
-  readonly #closing = new AbortController();
-  #closed: Promise<void> | undefined = undefined;
+const cores = new WeakMap<object, RegistryCore>();
 
+/** Returns the core of a registry, which runs incoming calls. Throws a `TypeError` for a value that is not a registry. */
+export function coreOf<Known extends KnownOperations>(registry: OperationRegistry<Known>): RegistryCore {
+  const core = cores.get(registry);
+  if (core !== undefined) return core;
+  throw new TypeError("This is not a registry. Create one with createRegistry() or new OperationRegistry().");
+}
+
+/**
+ * Stores operations and runs them. `Known` has their types: a registry created by `createRegistry` checks ids, inputs and
+ * outputs at compile time; one created by `new OperationRegistry()` accepts any id and returns `unknown`. The first is
+ * assignable to the second.
+ */
+export class Registry<Known extends KnownOperations = KnownOperations> implements AsyncDisposable {
+  /** Never set; carries the types of the operations. */
+  declare readonly "~known"?: Known;
+  readonly #core: RegistryCore;
+
+  /** Throws `VALIDATION_ERROR` for an invalid option. */
   constructor(options: RegistryOptions = {}) {
     this.#core = new RegistryCore(options);
+    cores.set(this, this.#core);
   }
 
   static {
@@ -58,17 +75,16 @@ export class Registry {
     );
   }
 
-  /** Returns the core of a registry, for the functions of this folder. */
-  static coreOf(registry: unknown): RegistryCore {
-    if (typeof registry === "object" && registry !== null && #core in registry) return registry.#core;
-    throw new TypeError("This is not a registry. Create one with createRegistry() or new OperationRegistry().");
-  }
-
+  /**
+   * Adds an operation. Throws when its spec is malformed or its id is taken. It comes before operations of followed
+   * sources with the same id, which are registered again when this one is removed.
+   */
   register(definition: IOperationDefinition): void {
     this.#core.offer(this.#createNew(definition));
   }
 
-  registerAll(definitions: Iterable<RegisteredOperation>): void {
+  /** Adds all operations, or none if one is invalid. Operations without a handler cannot run yet. */
+  registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void {
     const entries = new Map<string, OperationEntry>();
     if (!isList(definitions)) {
       throw new TypeError(`registerAll() takes a list of operations, not ${describeValue(definitions)}.`);
@@ -81,12 +97,14 @@ export class Registry {
     for (const entry of entries.values()) this.#core.offer(entry);
   }
 
+  /** Adds an operation that cannot run yet; `registerHandler` adds its handler. The handler of a definition is ignored. */
   registerSpec(spec: OperationSpec): void {
     const entry = this.#createNew(spec, false);
     entry.handler = undefined; // A definition may be passed as a spec.
     this.#core.offer(entry);
   }
 
+  /** Sets the handler of the operation `id`. Throws when the operation does not exist or already has a handler. */
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
     if (typeof id !== "string") throw notAnId(id);
     const entry = this.#core.operations.get(id);
@@ -98,66 +116,103 @@ export class Registry {
     this.#core.offer(entry, entry);
   }
 
+  /** Removes an operation; running calls continue. Returns whether it existed. */
   unregister(id: string): boolean {
     const entry = this.#core.operations.get(id);
     if (entry !== undefined) this.#core.withdraw(entry);
     return entry !== undefined;
   }
 
+  /** Replaces the operation with the same id, or adds it. Running calls keep the old one. */
   replace(definition: IOperationDefinition): void {
     const entry = createEntry(definition);
     const active = this.#core.operations.get(entry.id);
     this.#core.offer(entry, active?.owner === undefined ? active : undefined);
   }
 
+  /** Finds an operation by `namespace.name`. Also finds operations without a handler. */
   get(id: string): RegisteredOperation | undefined {
     return this.#core.operations.get(id)?.describe();
   }
 
+  /** Finds an operation by namespace and name. */
   getByName(namespace: string, name: string): RegisteredOperation | undefined {
     return this.get(formatOperationId(namespace, name));
   }
 
+  /** Finds the spec of an operation, without its handler. */
   getSpec(id: string): OperationSpec | undefined {
     return this.#core.operations.get(id)?.spec;
   }
 
+  /** Finds the handler of an operation. Calling it skips access rules, validation and the envelope. */
   getHandler(id: string): OperationHandler | SubscriptionHandler | undefined {
     return this.#core.operations.get(id)?.handler;
   }
 
+  /** Specs of all operations in the order they were added. */
   getAllSpecs(): OperationSpec[] {
     return Array.from(this.#core.operations.values(), (entry) => entry.spec);
   }
 
+  /** All operations in the order they were added. */
   list(): RegisteredOperation[] {
     return Array.from(this.#core.operations.values(), (entry) => entry.describe());
   }
 
+  /** Returns whether the operation `namespace.name` exists. */
   has(id: string): boolean {
-    return this.#core.operations.get(id) !== undefined;
+    return this.#core.operations.has(id);
   }
 
+  /**
+   * Finds operations by words and returns their specs, best first. Any word may match, also as a prefix, in plural, or
+   * by an English synonym such as `remove` for `delete`. Words in the name and title weigh more than words in namespace,
+   * tags and description, and rare words more than common ones. Equal results are in the order they were added. An empty
+   * query returns all operations in that order.
+   */
   search(query: string, options: SearchOptions = {}): OperationSpec[] {
     return this.#core.search(query, options);
   }
 
-  execute<T = unknown>(id: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
-    return Call.execute(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
+  /**
+   * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
+   * a `CallError`. The input is optional where `{}` is valid. For an untyped registry, `execute<T>(…)` sets the
+   * type of the data.
+   * @example
+   * const { data } = await registry.execute("task.create", { title: "Ship it" }, { timeout: 5_000 });
+   */
+  execute<T = never, Id extends keyof CallsOf<Known> & string = keyof CallsOf<Known> & string>(
+    id: Id,
+    ...args: CallArguments<Known[Id]["input"]>
+  ): Promise<ResponseEnvelope<DataOf<T, Known[Id]>>>;
+  execute(id: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope<never>> {
+    return Call.execute(this.#core, id, input, options) as Promise<ResponseEnvelope<never>>;
   }
 
-  subscribe<T = unknown>(
-    id: string,
-    input?: unknown,
-    options?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
+  /**
+   * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first `next()`;
+   * leaving the loop ends it. An abort or a deadline throws. The input is optional where `{}` is valid.
+   * @example
+   * for await (const { data } of registry.subscribe("task.changes")) console.log(data);
+   */
+  subscribe<T = never, Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string>(
+    id: Id,
+    ...args: SubscribeArguments<Known[Id]["input"]>
+  ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable;
+  subscribe(id: string, input?: unknown, options?: SubscribeOptions): ReturnType<Registry["subscribe"]> {
     return createSubscription(this.#core, id, input, options) as never;
   }
 
+  /**
+   * Adds middleware around the run step, outermost first: for all operations, or for those that `selection` selects,
+   * including operations that are registered later. Returns a function that removes it; running calls keep it.
+   */
   use(middleware: Middleware, selection: OperationSelection = {}): Unsubscribe {
     return this.#core.use(middleware, selection);
   }
 
+  /** Listens to calls or changes. An error of a listener is logged and does not affect calls or other listeners. */
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe {
     if (typeof listener !== "function")
       throw new TypeError("on() takes a function, such as (event) => console.log(event).");
@@ -171,58 +226,44 @@ export class Registry {
     }
   }
 
+  /**
+   * Registers a source's operations and applies its changes until closed. An operation whose id is taken waits until the
+   * one before it is removed: operations that the program registers come first, then those of sources in the order in
+   * which they were offered, and those of peers last. Operations keep the order of the source; a changed one keeps its
+   * position, and a new one is last. Rejects when loading fails, and registers nothing.
+   * @example
+   * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
+   */
   follow(source: OperationSource, options: FollowOptions = {}): Promise<Following> {
-    return this.#follow(source, options, {});
+    return this.#core.follow(source, options);
   }
 
-  /** Follows a source with hooks, for a hub. */
-  static follow(
-    registry: unknown,
-    source: OperationSource,
-    options: FollowOptions,
-    hooks: FollowHooks,
-  ): Promise<Follower> {
-    return (registry as Registry).#follow(source, options, hooks);
-  }
-
-  async #follow(source: OperationSource, options: FollowOptions, hooks: FollowHooks): Promise<Follower> {
-    if (this.#core.isClosed) throw closed();
-    if (typeof source?.load !== "function") {
-      throw new TypeError("follow() takes a source, such as openAPISource(…), mcpSource(…) or moduleSource(…).");
-    }
-    assertObject("follow", options, 'follow(source, { include: ["task.*"] })');
-    const isReported = this.#core.isLogging || options.onReport !== undefined;
-    const followed = isReported ? options : { ...options, onReport: ignore };
-    const follower = new Follower(this.#core, source, followed, hooks);
-    await follower.start(this.#closing.signal);
-    if (!this.#core.isClosed) return follower;
-    await follower.close();
-    throw closed();
-  }
-
+  /** Resolves when the operation `id` can be called. Fails with `TIMEOUT`, `ABORTED`, or `UNAVAILABLE` when the registry is closed. */
   waitFor(id: string, options: WaitForOptions = {}): Promise<void> {
-    return waitForOperation(this.#core, id, options, this.#closing.signal);
+    return waitForOperation(this.#core, id, options);
   }
 
-  client<K extends KnownOperations | OperationsByNamespace>(options: CallOptions = {}): Client<K> {
+  /**
+   * Calls by name: `client.task.create(input)` returns the data. The options apply to every call.
+   * @example
+   * const task = await registry.client({ identity }).task.create({ title: "Ship it" });
+   */
+  client<K extends KnownOperations | OperationsByNamespace = Known>(options: CallOptions = {}): Client<K> {
     assertObject("client", options, "registry.client({ identity })");
     return createClient(this.#core, options) as Client<K>;
   }
 
+  /**
+   * Stops following sources, which removes their operations and closes them, and refuses new calls with
+   * `UNAVAILABLE`; running calls continue. It can be called more than once.
+   */
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
+    return this.#core.close();
   }
 
-  async #close(): Promise<void> {
-    this.#core.isClosed = true;
-    this.#closing.abort(closed());
-    const outcomes = await Promise.allSettled(Array.from(this.#core.followers, (one) => one.close()));
-    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+  /** Closes the registry at the end of `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #createNew(definition: RegisteredOperation, needsHandler = true): OperationEntry {
@@ -233,16 +274,19 @@ export class Registry {
   }
 }
 
+/**
+ * Stores operations and runs them. A registry created by `createRegistry` is typed with their ids, inputs and outputs, and
+ * is assignable to an untyped registry.
+ */
+export interface OperationRegistry<Known extends KnownOperations = KnownOperations> extends Registry<Known> {}
+
+/** Creates a registry without types of its operations. Use `createRegistry` for a typed one. */
+// Not the class itself: TypeScript would infer `Known` from the variable that the new registry is assigned to.
+export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry;
+
 /** Returns whether a value is a list of operations, and not a string, which is iterable too. */
 export function isList(value: unknown): boolean {
   return typeof value === "object" && value !== null && Symbol.iterator in value;
-}
-
-/** Replaces the log in a registry with `log: false`. */
-function ignore(): void {}
-
-function closed(): CallError {
-  return unavailable("The registry is closed.", { mayHaveRun: false });
 }
 
 function alreadyRegistered(id: string): CallError {

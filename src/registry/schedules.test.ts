@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { countCases } from "../internal/testing.ts";
 import { CallError, type OperationContext } from "../operation/index.ts";
-import { OperationRegistry, subscribe } from "./functions.ts";
+import { OperationRegistry, subscribe } from "./index.ts";
 import {
   deferred,
   failOnUnhandledRejections,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 import type { SearchOptions } from "./types.ts";
 

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { OperationContext } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { createEchoes, deferred, failOnUnhandledRejections, never, operation, registryOf } from "./testing.ts";
 
 /** Blocks the event loop, so that no timer can fire. */

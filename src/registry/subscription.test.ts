@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { CallError, type OperationContext, type ResponseEnvelope } from "../operation/index.ts";
-import { OperationRegistry, subscribe } from "./functions.ts";
+import { OperationRegistry, subscribe } from "./index.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
 
 type Handler = Parameters<typeof subscription>[0];

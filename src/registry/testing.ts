@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { afterEach, beforeEach, expect } from "vitest";
 import { type IOperationDefinition, OperationType } from "../operation/index.ts";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 
 /** A query `test.echo` that returns its input. Tests override its fields. */
 export function operation(overrides: Partial<IOperationDefinition> = {}): IOperationDefinition {

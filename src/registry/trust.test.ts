@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import type { IOperationDefinition, OperationContext } from "../operation/index.ts";
-import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
+import { buildEnv, OperationRegistry, subscribe } from "./index.ts";
 import { deferred, never, operation, registryOf, subscription } from "./testing.ts";
 
 const ada = { id: "ada", scopes: ["user"] };

@@ -1,26 +1,15 @@
-import type { OperationSource, SourceReport, Unsubscribe } from "../from/source.ts";
+import type { SourceReport } from "../from/source.ts";
 import type {
-  CallArguments,
   CallError,
-  CallOptions,
-  CallsOf,
-  Client,
-  DataOf,
   Identity,
   IOperationDefinition,
-  KnownOperations,
   Limits,
   OperationContext,
   OperationDefaults,
-  OperationHandler,
   OperationSpec,
-  OperationsByNamespace,
   OutputPolicy,
   Progress,
   ResponseEnvelope,
-  SubscribeArguments,
-  SubscriptionHandler,
-  SubscriptionsOf,
 } from "../operation/index.ts";
 
 /** The argument of a `customAuth` function. */
@@ -217,108 +206,6 @@ export interface Following extends AsyncDisposable {
   /**
    * Stops following, removes the source's operations, ends their subscriptions with `UNAVAILABLE` and closes the source.
    * Running calls continue. It can be called more than once.
-   */
-  close(): Promise<void>;
-}
-
-/**
- * Stores operations and runs them. `Known` has their types: a registry created by `createRegistry` checks ids, inputs and
- * outputs at compile time; one created by `new OperationRegistry()` accepts any id and returns `unknown`. The first is
- * assignable to the second.
- */
-export interface OperationRegistry<Known extends KnownOperations = KnownOperations> extends AsyncDisposable {
-  /** Never set; carries the types of the operations. */
-  readonly "~known"?: Known;
-
-  /**
-   * Adds an operation. Throws when its spec is malformed or its id is taken. It comes before operations of followed
-   * sources with the same id, which are registered again when this one is removed.
-   */
-  register(definition: IOperationDefinition): void;
-  /** Adds all operations, or none if one is invalid. Operations without a handler cannot run yet. */
-  registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void;
-  /** Adds an operation that cannot run yet; `registerHandler` adds its handler. The handler of a definition is ignored. */
-  registerSpec(spec: OperationSpec): void;
-  /** Sets the handler of the operation `id`. Throws when the operation does not exist or already has a handler. */
-  registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void;
-  /** Removes an operation; running calls continue. Returns whether it existed. */
-  unregister(id: string): boolean;
-  /** Replaces the operation with the same id, or adds it. Running calls keep the old one. */
-  replace(definition: IOperationDefinition): void;
-
-  /** Finds an operation by `namespace.name`. Also finds operations without a handler. */
-  get(id: string): RegisteredOperation | undefined;
-  /** Finds an operation by namespace and name. */
-  getByName(namespace: string, name: string): RegisteredOperation | undefined;
-  /** Finds the spec of an operation, without its handler. */
-  getSpec(id: string): OperationSpec | undefined;
-  /** Finds the handler of an operation. Calling it skips access rules, validation and the envelope. */
-  getHandler(id: string): OperationHandler | SubscriptionHandler | undefined;
-  /** Specs of all operations in the order they were added. */
-  getAllSpecs(): OperationSpec[];
-  /** All operations in the order they were added. */
-  list(): RegisteredOperation[];
-  /** Returns whether the operation `namespace.name` exists. */
-  has(id: string): boolean;
-  /**
-   * Finds operations by words and returns their specs, best first. Any word may match, also as a prefix, in plural, or
-   * by an English synonym such as `remove` for `delete`. Words in the name and title weigh more than words in namespace,
-   * tags and description, and rare words more than common ones. Equal results are in the order they were added. An empty
-   * query returns all operations in that order.
-   */
-  search(query: string, options?: SearchOptions): OperationSpec[];
-
-  /**
-   * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
-   * a `CallError`. The input is optional where `{}` is valid. For an untyped registry, `execute<T>(…)` sets the
-   * type of the data.
-   * @example
-   * const { data } = await registry.execute("task.create", { title: "Ship it" }, { timeout: 5_000 });
-   */
-  execute<T = never, Id extends keyof CallsOf<Known> & string = keyof CallsOf<Known> & string>(
-    id: Id,
-    ...args: CallArguments<Known[Id]["input"]>
-  ): Promise<ResponseEnvelope<DataOf<T, Known[Id]>>>;
-
-  /**
-   * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first `next()`;
-   * leaving the loop ends it. An abort or a deadline throws. The input is optional where `{}` is valid.
-   * @example
-   * for await (const { data } of registry.subscribe("task.changes")) console.log(data);
-   */
-  subscribe<T = never, Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string>(
-    id: Id,
-    ...args: SubscribeArguments<Known[Id]["input"]>
-  ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable;
-
-  /**
-   * Adds middleware around the run step, outermost first: for all operations, or for those that `selection` selects,
-   * including operations that are registered later. Returns a function that removes it; running calls keep it.
-   */
-  use(middleware: Middleware, selection?: OperationSelection): Unsubscribe;
-  /** Listens to calls or changes. An error of a listener is logged and does not affect calls or other listeners. */
-  on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
-  /**
-   * Registers a source's operations and applies its changes until closed. An operation whose id is taken waits until the
-   * one before it is removed: operations that the program registers come first, then those of sources in the order in
-   * which they were offered, and those of peers last. Operations keep the order of the source; a changed one keeps its
-   * position, and a new one is last. Rejects when loading fails, and registers nothing.
-   * @example
-   * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
-   */
-  follow(source: OperationSource, options?: FollowOptions): Promise<Following>;
-  /** Resolves when the operation `id` can be called. Fails with `TIMEOUT`, `ABORTED`, or `UNAVAILABLE` when the registry is closed. */
-  waitFor(id: string, options?: WaitForOptions): Promise<void>;
-  /**
-   * Calls by name: `client.task.create(input)` returns the data. The options apply to every call.
-   * @example
-   * const task = await registry.client({ identity }).task.create({ title: "Ship it" });
-   */
-  client<K extends KnownOperations | OperationsByNamespace = Known>(options?: CallOptions): Client<K>;
-
-  /**
-   * Stops following sources, which removes their operations and closes them, and refuses new calls with
-   * `UNAVAILABLE`; running calls continue. It can be called more than once.
    */
   close(): Promise<void>;
 }

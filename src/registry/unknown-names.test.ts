@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { OperationRegistry } from "./functions.ts";
+import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 
 type Path = Record<string, (input?: unknown) => Promise<unknown>>;

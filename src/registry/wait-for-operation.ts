@@ -8,17 +8,13 @@ import type { WaitForOptions } from "./types.ts";
 
 const defaultWaitMs = 30_000;
 
-/** Resolves when an operation can be called. `closing` fires when the registry is closed, with the error as its reason. */
-export async function waitForOperation(
-  core: RegistryCore,
-  id: string,
-  options: WaitForOptions,
-  closing: AbortSignal,
-): Promise<void> {
+/** Resolves when an operation can be called. */
+export async function waitForOperation(core: RegistryCore, id: string, options: WaitForOptions): Promise<void> {
   if (typeof id !== "string") throw notAnId(id);
   assertObject("waitFor", options, 'waitFor("task.create", { timeout: 5_000 })');
   const timeout = resolveDuration("timeout", options.timeout, defaultWaitMs, { infinite: true });
   const isCallable = () => core.operations.get(id)?.handler !== undefined;
+  const { closing } = core;
   closing.throwIfAborted();
   if (isCallable()) return;
   const stops: Unsubscribe[] = [];

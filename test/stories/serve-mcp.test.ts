@@ -16,7 +16,7 @@ import { type FetchServer, serveMCP } from "@alkdev/operations/serve-mcp";
 import fc from "fast-check";
 import type { TSchema } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { coreOf, publishedSpecs } from "../../src/registry/index.ts";
+import { coreOf } from "../../src/registry/index.ts";
 
 const protocols: MCPProtocol[] = ["legacy", "2026-07-28"];
 
@@ -51,7 +51,9 @@ function withoutNotifications(server: FetchServer): FetchServer {
 
 /** The specs that callers see, without the access rule, which is never published. */
 function viewOf(registry: OperationRegistry): unknown {
-  const specs = publishedSpecs(coreOf(registry)).map(({ accessControl: _, ...spec }: OperationSpec) => spec);
+  const specs = coreOf(registry)
+    .publishedSpecs()
+    .map(({ accessControl: _, ...spec }: OperationSpec) => spec);
   return JSON.parse(JSON.stringify(specs));
 }
 
