@@ -43,7 +43,7 @@ import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitOutcome, emitStart, reportLateResult } from "./reports.ts";
+import { emitCall, reportLateResult } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, watch, validate, resource, run, wrap.
@@ -343,7 +343,7 @@ export class Call implements OperationContext {
   get progress(): (progress: Progress) => void {
     return (progress) => {
       if (this.#state === "finished" || this.#ended !== undefined) return;
-      this.#core.reportProgress(this, this.#operationId, progress);
+      if (this.#core.calls.hasListeners) emitCall(this.#core, this, this.#operationId, "progressed", { progress });
       this.#origin?.reportProgress(progress);
       const listener = this.#options?.onProgress;
       if (listener !== undefined) notify(() => listener(progress), this.#core.onProgressError);
@@ -403,7 +403,7 @@ export class Call implements OperationContext {
     const result = new Promise<ResponseEnvelope>((resolve, reject) => {
       this.#onEnd = reject;
       try {
-        if (startedAt !== undefined) emitStart(core, this, id);
+        if (startedAt !== undefined) emitCall(core, this, id, "started", {});
         if (this.#ended !== undefined) return; // A listener ended the call.
         const operation = this.#find("execute");
         this.#watch();
@@ -413,7 +413,21 @@ export class Call implements OperationContext {
         reject(notStarted(id, error));
       }
     });
-    return startedAt === undefined ? result : emitOutcome(core, this, id, startedAt, result);
+    return startedAt === undefined ? result : this.#observe(startedAt, result);
+  }
+
+  /** Emits the outcome of a call when its caller receives it. */
+  async #observe(startedAt: number, result: Promise<ResponseEnvelope>): Promise<ResponseEnvelope> {
+    const core = this.#core;
+    const id = this.#operationId;
+    try {
+      const envelope = await result;
+      emitCall(core, this, id, "succeeded", { duration: performance.now() - startedAt, envelope });
+      return envelope;
+    } catch (error) {
+      emitCall(core, this, id, "failed", { duration: performance.now() - startedAt, error: error as CallError });
+      throw error;
+    }
   }
 
   /**

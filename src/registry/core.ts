@@ -9,10 +9,8 @@ import {
   type CallError,
   handlerMissing,
   type Limits,
-  type OperationContext,
   type OperationSpec,
   type OutputPolicy,
-  type Progress,
   resolveDuration,
   resolveLimits,
   unavailable,
@@ -23,7 +21,7 @@ import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { createRegistryWarn, describeCall, reportListener } from "./reports.ts";
+import { createRegistryWarn, reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
 import type { Subscription } from "./subscription.ts";
@@ -280,10 +278,6 @@ export class RegistryCore {
   /** Logs an error that a caller's `onProgress` threw. */
   onProgressError(error: unknown): void {
     reportListener("progress", error);
-  }
-
-  reportProgress(call: OperationContext, operationId: string, progress: Progress): void {
-    if (this.calls.hasListeners) this.calls.emit({ ...describeCall(call, operationId, "progressed"), progress });
   }
 }
 

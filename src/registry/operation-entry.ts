@@ -53,13 +53,6 @@ export interface OperationOwner {
 
 const ignore: WarnOnce = () => {};
 
-/** Properties that few operations have. */
-interface Extras {
-  fillDefaults: boolean | undefined;
-  nextPage?: IOperationDefinition["nextPage"];
-  validate: StandardValidate | undefined;
-}
-
 /**
  * One registered operation. Small, because there may be many thousands. Everything that needs a compiled schema is in
  * {@link CompiledOperation}, which is created on the first call.
@@ -81,16 +74,23 @@ export class OperationEntry {
   warn: WarnOnce = ignore;
   /** The policy of the registry, for a spec without one. Set when it is registered. */
   defaultPolicy: OutputPolicy = "cast";
-  readonly #extras: Extras | undefined;
+  /** Whether defaults of the input are filled in. */
+  readonly fillsDefaults: boolean;
+  /** For a Standard Schema: converts the validated input to the input of the handler. */
+  readonly validate: StandardValidate | undefined;
+  /** A getter in a definition is read on the first use. */
+  readonly nextPage: IOperationDefinition["nextPage"];
   #published: OperationSpec | undefined = undefined;
 
   constructor(id: string, definition: RegisteredOperation, owner?: OperationOwner) {
-    let validate: StandardValidate | undefined;
     this.id = id;
     this.owner = owner;
     this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
+    this.fillsDefaults = definition.fillDefaults ?? true;
+    if (hasGetter(definition, "nextPage")) forwardGetter(definition, "nextPage", this);
+    else this.nextPage = definition.nextPage;
     if (isLazy(definition)) {
       this.spec = copySpec(definition);
     } else {
@@ -100,11 +100,10 @@ export class OperationEntry {
         inputSchema: input.schema,
         outputSchema: output.schema,
       });
-      validate = input.validate;
+      this.validate = input.validate;
     }
     const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
     this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;
-    this.#extras = toExtras(definition, validate);
   }
 
   /** A frozen copy, so that a rule cannot change after the operation was registered. */
@@ -118,19 +117,6 @@ export class OperationEntry {
     return (
       resourceType !== undefined || resourceAction !== undefined || resourceId !== undefined || customAuth !== undefined
     );
-  }
-
-  get fillsDefaults(): boolean {
-    return this.#extras?.fillDefaults ?? true;
-  }
-
-  get nextPage(): IOperationDefinition["nextPage"] {
-    return this.#extras?.nextPage;
-  }
-
-  /** For a Standard Schema: converts the validated input to the input of the handler. */
-  get validate(): StandardValidate | undefined {
-    return this.#extras?.validate;
   }
 
   /**
@@ -151,12 +137,12 @@ export class OperationEntry {
   /** The operation as `list()` and `get()` return it. Lazy schemas are not read. */
   describe(): RegisteredOperation {
     const { spec, handler } = this;
-    const pages = this.#extras && Object.getOwnPropertyDescriptor(this.#extras, "nextPage");
+    const pages = Object.getOwnPropertyDescriptor(this, "nextPage");
     const shown: RegisteredOperation = Object.create(null, Object.getOwnPropertyDescriptors(spec));
     Object.setPrototypeOf(shown, Object.prototype);
     if (handler !== undefined) Object.defineProperty(shown, "handler", { value: handler, enumerable: true });
     if (!this.fillsDefaults) Object.defineProperty(shown, "fillDefaults", { value: false, enumerable: true });
-    if (pages !== undefined) Object.defineProperty(shown, "nextPage", pages);
+    if (pages?.get !== undefined || pages?.value !== undefined) Object.defineProperty(shown, "nextPage", pages);
     return shown;
   }
 }
@@ -177,17 +163,6 @@ function withErrorSchemas(definition: RegisteredOperation, id: string): Register
     return { ...error, schema };
   });
   return isConverted ? { ...definition, errorSchemas } : definition;
-}
-
-function toExtras(definition: RegisteredOperation, validate: StandardValidate | undefined): Extras | undefined {
-  const { fillDefaults } = definition;
-  const isLazyPage = hasGetter(definition, "nextPage");
-  const nextPage = isLazyPage ? undefined : definition.nextPage;
-  if (fillDefaults === undefined && nextPage === undefined && validate === undefined && !isLazyPage) return undefined;
-  const extras: Extras = { fillDefaults, validate };
-  if (isLazyPage) forwardGetter(definition, "nextPage", extras);
-  else if (nextPage !== undefined) extras.nextPage = nextPage;
-  return extras;
 }
 
 /** Creates the candidate of a definition. Throws a `CallError` if it is malformed. Only specs may lack a handler. */

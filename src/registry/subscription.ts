@@ -12,7 +12,7 @@ import { Call, type CallOrigin } from "./call.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted } from "./failures.ts";
-import { emitEnd, emitStart, emitYielded, reportAbandoned } from "./reports.ts";
+import { emitCall, reportAbandoned } from "./reports.ts";
 
 /** Subscribes to an operation. The handler starts with the first `next()`. With `origin`, for a request from outside. */
 export function createSubscription(
@@ -82,7 +82,7 @@ export class Subscription {
     const source = this.#source;
     this.#error = aborted(this.operationId, "the consumer ended the subscription", Call.hasStarted(this.#call));
     Call.end(this.#call, this.#error);
-    this.#close({});
+    this.#close();
     if (source === undefined) return;
     if (isPulling) void this.#abandon(source);
     else await this.#cleanUp(source);
@@ -106,7 +106,7 @@ export class Subscription {
     try {
       if (core.calls.hasListeners) {
         this.#startedAt = performance.now();
-        emitStart(core, this.#call, id);
+        emitCall(core, this.#call, id, "started", {});
       }
       const invalid = checkSubscribeOptions(id, this.#options);
       if (invalid !== undefined) throw markPipelineError(id, invalid);
@@ -130,7 +130,7 @@ export class Subscription {
     let envelope: ResponseEnvelope;
     try {
       if (result.done) {
-        this.#close({});
+        this.#close();
         return this.values.end();
       }
       envelope = this.#operation!.wrap(result.value);
@@ -139,7 +139,8 @@ export class Subscription {
     }
     if (this.values.isClosed) return; // Reading the data ended the subscription.
     this.values.push(envelope);
-    if (this.#startedAt !== undefined) emitYielded(this.#core, this.#call, this.operationId, this.#seq++, envelope);
+    if (this.#startedAt === undefined) return;
+    emitCall(this.#core, this.#call, this.operationId, "yielded", { seq: this.#seq++, envelope });
   };
 
   readonly #onFailure = (error: unknown): void => {
@@ -151,17 +152,20 @@ export class Subscription {
   #fail(error: CallError): void {
     if (this.values.isClosed) return;
     this.#error = error;
-    this.#close({ error });
+    this.#close(error);
     this.values.end({ error });
     if (this.#source !== undefined) void this.#abandon(this.#source);
   }
 
-  #close(outcome: { error?: CallError }): void {
+  #close(error?: CallError): void {
     const startedAt = this.#startedAt;
     this.#startedAt = undefined;
     this.#core.subscriptions.delete(this);
     Call.finish(this.#call);
-    if (startedAt !== undefined) emitEnd(this.#core, this.#call, this.operationId, startedAt, outcome);
+    if (startedAt === undefined) return;
+    const duration = performance.now() - startedAt;
+    if (error === undefined) emitCall(this.#core, this.#call, this.operationId, "succeeded", { duration });
+    else emitCall(this.#core, this.#call, this.operationId, "failed", { duration, error });
   }
 
   /** Runs the cleanup of a handler that is suspended at a `yield`, and waits for it. */
