@@ -22,7 +22,7 @@ export function createClient(core: RegistryCore, options: CallOptions): Record<s
   return createLookup({
     label: "client",
     find: (namespace) => createClientNamespace(core, namespace, options),
-    names: () => core.namespaces(),
+    names: () => core.namespaces.keys(),
   });
 }
 
@@ -34,7 +34,7 @@ function createClientNamespace(
   return createLookup({
     label: `client.${namespace}`,
     find: (name) => createOperation(core, `${namespace}.${name}`, options),
-    names: () => core.namesIn(namespace)?.keys() ?? [],
+    names: () => core.namespaces.get(namespace)?.keys() ?? [],
   });
 }
 

@@ -59,8 +59,8 @@ export class RegistryCore {
   readonly operations = new Map<string, OperationEntry>();
   /** The other candidates, in order. Only for ids that have several. */
   readonly #waiting = new Map<string, OperationEntry[]>();
-  /** Created when it is first needed, and kept up to date from then on. */
-  #namespaces: Map<string, Map<string, OperationEntry>> | undefined = undefined;
+  /** Created when it is read, and again after operations have changed. */
+  #namespaces: ReadonlyMap<string, ReadonlyMap<string, OperationEntry>> | undefined = undefined;
   /** Created by the first search, and kept up to date from then on. */
   #searchIndex: SearchIndex | undefined = undefined;
   /** In the order of `use()`. */
@@ -105,12 +105,10 @@ export class RegistryCore {
     return Array.from(this.operations.values(), (entry) => entry.published);
   }
 
-  namesIn(namespace: string): ReadonlyMap<string, OperationEntry> | undefined {
-    return this.#index().get(namespace);
-  }
-
-  namespaces(): Iterable<string> {
-    return this.#index().keys();
+  /** The operations by namespace and name. */
+  get namespaces(): ReadonlyMap<string, ReadonlyMap<string, OperationEntry>> {
+    this.#namespaces ??= groupByNamespace(this.operations.values());
+    return this.#namespaces;
   }
 
   search(query: string, options: SearchOptions): OperationSpec[] {
@@ -167,18 +165,15 @@ export class RegistryCore {
     entry.warn = this.#warn;
     entry.defaultPolicy = this.#outputPolicy;
     this.operations.set(entry.id, entry);
-    if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
+    this.#namespaces = undefined;
     this.#searchIndex?.put(entry);
     if (hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
   #remove({ id, spec }: OperationEntry): void {
-    const { namespace, name } = spec;
     this.operations.delete(id);
+    this.#namespaces = undefined;
     this.#searchIndex?.remove(id);
-    const names = this.#namespaces?.get(namespace);
-    names?.delete(name);
-    if (names?.size === 0) this.#namespaces?.delete(namespace);
     this.changes.emit({ kind: "removed", operationId: id, spec });
   }
 
@@ -186,14 +181,6 @@ export class RegistryCore {
   mayAppear(id: string): boolean {
     for (const follower of this.followers) if (follower.mayHave(id)) return true;
     return false;
-  }
-
-  #index(): Map<string, Map<string, OperationEntry>> {
-    if (this.#namespaces === undefined) {
-      this.#namespaces = new Map();
-      for (const entry of this.operations.values()) addTo(this.#namespaces, entry);
-    }
-    return this.#namespaces;
   }
 
   nearestId(id: string): string | undefined {
@@ -290,12 +277,13 @@ function closed(): CallError {
   return unavailable("The registry is closed.", { mayHaveRun: false });
 }
 
-function addTo(namespaces: Map<string, Map<string, OperationEntry>>, entry: OperationEntry): void {
-  const { namespace, name } = entry.spec;
-  let names = namespaces.get(namespace);
-  if (names === undefined) {
-    names = new Map();
-    namespaces.set(namespace, names);
+function groupByNamespace(entries: Iterable<OperationEntry>): Map<string, Map<string, OperationEntry>> {
+  const namespaces = new Map<string, Map<string, OperationEntry>>();
+  for (const entry of entries) {
+    const { namespace, name } = entry.spec;
+    const names = namespaces.get(namespace);
+    if (names === undefined) namespaces.set(namespace, new Map([[name, entry]]));
+    else names.set(name, entry);
   }
-  names.set(name, entry);
+  return namespaces;
 }

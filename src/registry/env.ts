@@ -10,28 +10,22 @@ export function createEnv(core: RegistryCore, allowed: readonly string[] | undef
   const isAllowed = (namespace: string) => allowed === undefined || allowed.includes(namespace);
   return createLookup({
     label: "env",
-    find(namespace) {
-      return isAllowed(namespace) && core.namesIn(namespace) !== undefined
-        ? createEnvNamespace(core, namespace, call)
-        : undefined;
-    },
-    *names() {
-      for (const namespace of core.namespaces()) if (isAllowed(namespace)) yield namespace;
-    },
+    find: (namespace) =>
+      isAllowed(namespace) && core.namespaces.has(namespace) ? createEnvNamespace(core, namespace, call) : undefined,
+    names: () => [...core.namespaces.keys()].filter(isAllowed),
   });
 }
 
 function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller): OperationEnv[string] {
+  const entries = () => [...(core.namespaces.get(namespace)?.values() ?? [])];
   return createLookup({
     label: `env.${namespace}`,
     find(name) {
-      const entry = core.namesIn(namespace)?.get(name);
+      const entry = core.namespaces.get(namespace)?.get(name);
       if (entry === undefined || entry.isSubscription) return undefined;
       const { id } = entry;
       return (input?: unknown, options?: CallOptions) => call(id, input, options);
     },
-    *names() {
-      for (const [name, entry] of core.namesIn(namespace) ?? []) if (!entry.isSubscription) yield name;
-    },
+    names: () => entries().flatMap(({ spec, isSubscription }) => (isSubscription ? [] : [spec.name])),
   });
 }
