@@ -1,12 +1,12 @@
 import { assertObject } from "../internal/objects.ts";
-import { formatOperationId, type Identity, type OperationSpec } from "../operation/index.ts";
+import { formatOperationId, type Identity, type OperationSpec } from "../operation/inside.ts";
 import {
   createSelector,
   forwardingOf,
   type OperationRegistry,
   type OperationSelection,
   publishedSpecs,
-} from "../registry/index.ts";
+} from "../registry/inside.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";

@@ -20,7 +20,7 @@ import {
   resolveLimits,
   type ValueProblem,
   validationError,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import type { Follower } from "./follow.ts";

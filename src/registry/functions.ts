@@ -15,7 +15,7 @@ import type {
   SubscribeOptions,
   SubscriptionIterator,
   SubscriptionsOf,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { Call, type CallOrigin, type NestedMode } from "./call.ts";
 import { createCheckedEnv } from "./client.ts";
 import type { RegistryCore } from "./core.ts";

@@ -18,7 +18,7 @@ import {
   type SubscribeOptions,
   type SubscriptionHandler,
   unavailable,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { Call } from "./call.ts";
 import { createClient } from "./client.ts";
 import { assertHandler, createEntry, malformed, RegistryCore } from "./core.ts";
