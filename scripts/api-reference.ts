@@ -43,11 +43,8 @@ const unexported = [
   "RegisteredOperations",
   "Relaxed",
   "TargetOf",
-  "UnionOf",
   "WithJSONSchema",
   "codes",
-  "contentShapes",
-  "requiredMetaFields",
 ];
 const entries = subpaths.flatMap(({ entry }) => ["--entryPoints", sourceOf(entry)]);
 const settings = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);

@@ -158,6 +158,7 @@ export {
   type OperationsByNamespace,
   OperationType,
   type OutputPolicy,
+  type OwnOptions,
   type Progress,
   parseOperationId,
   RESPONSE_SOURCES,

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { createJWTAuthenticator, type JWTAuthenticatorOptions } from "../jwt/index.ts";
-import { unavailable } from "../operation/index.ts";
+import { unavailable } from "../operation/inside.ts";
 import type { Authenticator } from "../serve/authenticator.ts";
 
 const log = logger("auth");

@@ -3,7 +3,7 @@ import * as crypto from "node:crypto";
 import { Emitter } from "../internal/emitter.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
-import { type AuthenticatedIdentity, CallError, expiryOf, toIdentity } from "../operation/index.ts";
+import { type AuthenticatedIdentity, CallError, expiryOf, toIdentity } from "../operation/inside.ts";
 import {
   type Authenticator,
   type AuthenticatorDescription,

@@ -1,6 +1,6 @@
 import { assertObject } from "../internal/objects.ts";
-import { formatOperationId, type Identity, type OperationSpec } from "../operation/index.ts";
-import { createSelector, forwardingOf, type OperationRegistry, type OperationSelection } from "../registry/index.ts";
+import { formatOperationId, type Identity, type OperationSpec } from "../operation/inside.ts";
+import { createSelector, forwardingOf, type OperationRegistry, type OperationSelection } from "../registry/inside.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";

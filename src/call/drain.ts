@@ -1,6 +1,6 @@
 import { logger } from "../internal/log.ts";
 import { settlesWithin } from "../internal/wait.ts";
-import { CallError, resolveDuration } from "../operation/index.ts";
+import { CallError, resolveDuration } from "../operation/inside.ts";
 import {
   type CallRequested,
   isLastReply,

@@ -6,8 +6,8 @@ import {
   type ResponseEnvelope,
   readRequestFields,
   timedOut,
-} from "../operation/index.ts";
-import { Call, type IncomingExecution } from "../registry/index.ts";
+} from "../operation/inside.ts";
+import { Call, type IncomingExecution } from "../registry/inside.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
 

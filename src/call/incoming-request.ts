@@ -15,8 +15,8 @@ import {
   type ResponseEnvelope,
   resolveDuration,
   resolveLimits,
-} from "../operation/index.ts";
-import { type CallOrigin, coreOf, type OperationRegistry, type RegistryCore } from "../registry/index.ts";
+} from "../operation/inside.ts";
+import { type CallOrigin, coreOf, type OperationRegistry, type RegistryCore } from "../registry/inside.ts";
 import { Linked, LinkedSet } from "../transport/linked-set.ts";
 import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
 import type { RunningRequests } from "./drain.ts";

@@ -8,8 +8,8 @@ import {
   readRequestFields,
   type SubscribeOptions,
   type SubscriptionIterator,
-} from "../operation/index.ts";
-import { createSubscription } from "../registry/index.ts";
+} from "../operation/inside.ts";
+import { createSubscription } from "../registry/inside.ts";
 import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
 import { roughSize } from "./rough-size.ts";

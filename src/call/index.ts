@@ -1,18 +1,15 @@
-export type { CallCompleted, CallRequested, CallResponded } from "../transport/transport.ts";
+// The public names. Siblings that need more enter through `inside.ts`.
 export {
   type BuiltCallHandler,
   buildCallHandler,
   type CallHandler,
   type CallHandlerOptions,
-  createCallHandler,
   type HandlerChange,
 } from "./call-handler.ts";
-export { drain, type StopOptions } from "./drain.ts";
-export { CallEventMap, CallEventSchema } from "./events.ts";
-export { IncomingCall } from "./incoming-call.ts";
-export { type Authenticate, type IdentityRules, type OutcomeFilter, RequestRunner } from "./incoming-request.ts";
-export { IncomingSubscription } from "./incoming-subscription.ts";
+export type { StopOptions } from "./drain.ts";
+export * from "./events.ts";
+export type { Authenticate, IdentityRules } from "./incoming-request.ts";
 export type { SignIdentity } from "./outgoing/index.ts";
-export { type PeerSourceOptions, peerSource } from "./peers.ts";
+export * from "./peers.ts";
 export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
-export { type ServeCallsOptions, type ServedCalls, serveCalls } from "./serve-calls.ts";
+export * from "./serve-calls.ts";

@@ -21,8 +21,8 @@ import {
   type OperationSpec,
   resolveLimits,
   toPublicSpec,
-} from "../operation/index.ts";
-import { Call, markAsForwarding } from "../registry/index.ts";
+} from "../operation/inside.ts";
+import { Call, markAsForwarding } from "../registry/inside.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
 import { PendingRequestMap, type PendingRequestMapOptions, toTransport } from "./pending-request-map.ts";
 

@@ -1,4 +1,4 @@
-import { aborted, CallError, isResponseEnvelope, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import { aborted, CallError, isResponseEnvelope, mapError, type ResponseEnvelope } from "../operation/inside.ts";
 import {
   createEventTargetTransport,
   createInProcessTransport,

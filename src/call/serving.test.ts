@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { OperationRegistry } from "../index.ts";
-import { unavailable } from "../operation/index.ts";
+import { unavailable } from "../operation/inside.ts";
 import { createInProcessTransport } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap } from "./index.ts";

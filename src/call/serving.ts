@@ -1,7 +1,7 @@
 import { BackOff } from "../internal/back-off.ts";
 import { logger } from "../internal/log.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
-import { CallError, formatOperationId, isCallError, type OperationSpec, toPublicSpec } from "../operation/index.ts";
+import { CallError, formatOperationId, isCallError, type OperationSpec, toPublicSpec } from "../operation/inside.ts";
 import type { OnRequest, StopServing, Transport } from "../transport/transport.ts";
 import type { CallHandler, HandlerChange } from "./call-handler.ts";
 

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { Value } from "typebox/value";
 import { expect, test } from "vitest";
 import { type IOperationDefinition, OperationRegistry, OperationSpecSchema } from "../index.ts";
-import { assertValidSpec, toPublicSpec } from "../operation/index.ts";
+import { assertValidSpec, toPublicSpec } from "../operation/inside.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import { buildCallHandler, PendingRequestMap, peerSource } from "./index.ts";
 

@@ -6,7 +6,7 @@ import {
   type OperationSpec,
   operationNotFound,
   type ResponseEnvelope,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import type { CommandContext, CommandOptions } from "./command.ts";
 import { usageError } from "./failures.ts";
 

@@ -14,7 +14,7 @@ import {
   type SubscribeOptions,
   toData,
   toDataIterator,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { WebSocketTransportOptions } from "../transport/websocket/web-socket-client.ts";
 import { LazyConnection } from "./connection.ts";

@@ -14,7 +14,7 @@ import {
   type SubscriptionIterator,
   timedOut,
   withDeadline,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 
 /**
  * Makes calls over a connection that is opened with the first call. When that fails, the calls that waited for it fail,

@@ -12,7 +12,7 @@ import {
   type ResponseEnvelope,
   readEnvelope,
   readProblem,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { EventReader } from "./event-reader.ts";
 
 /** Maximum silence of the server of a subscription, in ms. It sends a comment every 15 seconds. */

@@ -7,6 +7,7 @@ export type {
   KnownOperation,
   KnownOperations,
   OperationsByNamespace,
+  OwnOptions,
   Progress,
   Register,
   RemoteAny,

@@ -14,7 +14,7 @@ import {
   parseOperationId,
   resolveLimits,
   toJSONText,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { type CallRequested, type ReplyFrame, type SendFollowUp, toFailedFrame } from "../transport/transport.ts";
 import type { ConnectOptions } from "./connect.ts";
 import { EventTooLarge } from "./event-reader.ts";

@@ -1,4 +1,4 @@
-import { isCallError, type SubscriptionIterator } from "../operation/index.ts";
+import { isCallError, type SubscriptionIterator } from "../operation/inside.ts";
 
 /**
  * The result of an operation whose type is not known at run time. It is a subscription when it is iterated, and a call

@@ -1,6 +1,6 @@
 import { copyWith } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { CallError, formatOperationId, type IOperationDefinition } from "../operation/index.ts";
+import { CallError, formatOperationId, type IOperationDefinition } from "../operation/inside.ts";
 
 /** The current version of an operation, with the hash of the parts that callers and reviewers rely on. */
 export interface PinnableOperation<Operation> {

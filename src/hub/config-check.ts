@@ -3,7 +3,7 @@ import { Value } from "typebox/value";
 import { nearest as nearestName } from "../internal/nearest.ts";
 import { isObject, type JSONObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { namespacePattern } from "../operation/index.ts";
+import { namespacePattern } from "../operation/inside.ts";
 import type { ResolvedConfig } from "./config.ts";
 import { configSchema } from "./config-schema.ts";
 import type { ConfigPath, ConfigProblem } from "./config-text.ts";

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from "typebox";
-import { defaultLimits, type Limits, namespacePattern } from "../operation/index.ts";
+import { defaultLimits, type Limits, namespacePattern } from "../operation/inside.ts";
 
 /**
  * The description of a configuration. The check of configurations and the JSON Schema for editors follow from it, and a type

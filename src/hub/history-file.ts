@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { toReason } from "../internal/text.ts";
-import { CallError, isCallError, loadPeer } from "../operation/index.ts";
+import { CallError, isCallError, loadPeer } from "../operation/inside.ts";
 import { type CallRecord, matchesFilter, type RecordFilter } from "./call-records.ts";
 
 /** Number of batches that are read in one step. Other work runs between two steps. */

@@ -2,7 +2,7 @@ import { createPublicKey } from "node:crypto";
 import { PendingRequestMap, peerSource, type ServedCalls, serveCalls } from "../call/index.ts";
 import { waitFor } from "../internal/wait.ts";
 import { createJWTAuthenticator, createJWTSigner, type JWTAuthenticator, type JWTSigner } from "../jwt/index.ts";
-import { mapError, unavailable } from "../operation/index.ts";
+import { mapError, unavailable } from "../operation/inside.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { BusTrust, WithoutEnv } from "./config.ts";

@@ -6,7 +6,7 @@ import { canonicalJSON } from "../internal/canonical-json.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { moduleSource } from "../node/index.ts";
-import { CallError, toNamespace, unavailable } from "../operation/index.ts";
+import { CallError, toNamespace, unavailable } from "../operation/inside.ts";
 import type { FollowOptions } from "../registry/index.ts";
 import { createNATSTransport } from "../transport/nats/index.ts";
 import { createRedisTransport } from "../transport/redis/index.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { defineOperation, type Identity, Type } from "../operation/index.ts";
-import { coreOf, OperationRegistry } from "../registry/index.ts";
+import { coreOf, OperationRegistry } from "../registry/inside.ts";
 import { findTree } from "./call-queries.ts";
 import { type CallRecord, RecordLog } from "./call-records.ts";
 import type { HistoryConfig, HubRule } from "./config.ts";

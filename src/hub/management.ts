@@ -8,8 +8,8 @@ import {
   notServedNow,
   type OperationSpec,
   Type,
-} from "../operation/index.ts";
-import { coreOf } from "../registry/index.ts";
+} from "../operation/inside.ts";
+import { coreOf } from "../registry/inside.ts";
 import {
   callEventSchema,
   callSchema,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { type AccessControl, defineOperation, type IOperationDefinition, Type } from "../operation/index.ts";
-import { coreOf, OperationRegistry } from "../registry/index.ts";
+import { coreOf, OperationRegistry } from "../registry/inside.ts";
 import type { HubRule, SourceOptions } from "./config.ts";
 import { compileRules } from "./rules.ts";
 

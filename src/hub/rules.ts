@@ -1,5 +1,5 @@
 import { createGlobs } from "../internal/globs.ts";
-import type { FollowHooks } from "../registry/index.ts";
+import type { FollowHooks } from "../registry/inside.ts";
 import type { HubRule } from "./config.ts";
 import type { SourcePlan } from "./hub-source.ts";
 

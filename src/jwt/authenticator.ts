@@ -7,7 +7,7 @@ import {
   type Identity,
   isCallError,
   resolveDuration,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, type JWTBinding, maxTokenLength, readIdentity, toCallClaims } from "./claims.ts";
 import { createVerify, type KeySource, loadJose } from "./keys.ts";

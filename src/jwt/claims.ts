@@ -1,7 +1,7 @@
 import type { JWTPayload } from "jose";
 import { toBase64URL } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
-import { CallError, type Identity, toIdentity } from "../operation/index.ts";
+import { CallError, type Identity, toIdentity } from "../operation/inside.ts";
 import { decode, encode } from "../transport/codec/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { Refusal } from "./refusal.ts";

@@ -1,5 +1,5 @@
 import { BoundedMap } from "../internal/bounded.ts";
-import { CallError, type Identity, resolveDuration } from "../operation/index.ts";
+import { CallError, type Identity, resolveDuration } from "../operation/inside.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, fromIdentity, type JWTBinding, maxTokenLength, toCallClaims } from "./claims.ts";
 import { importKeys, type JWTKey, loadJose } from "./keys.ts";

@@ -1,7 +1,7 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { quote } from "../internal/text.ts";
 import { onAbort } from "../internal/wait.ts";
-import { CallError, isCallError, mapError, resolveCount, resolveDuration } from "../operation/index.ts";
+import { CallError, isCallError, mapError, resolveCount, resolveDuration } from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
 

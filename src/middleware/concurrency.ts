@@ -1,7 +1,7 @@
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { onAbort } from "../internal/wait.ts";
-import { CallError, OperationType, resolveCount } from "../operation/index.ts";
+import { CallError, OperationType, resolveCount } from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
 

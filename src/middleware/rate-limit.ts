@@ -1,7 +1,7 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
+import { CallError, resolveCount, resolveDuration } from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 
 /** Options of the rate limit middleware. */

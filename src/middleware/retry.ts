@@ -8,7 +8,7 @@ import {
   requestedDelay,
   resolveCount,
   resolveDuration,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
 

@@ -7,7 +7,7 @@ import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
-import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
+import { CallError, resolveCount, resolveDuration } from "../operation/inside.ts";
 import type { FetchServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
 import {

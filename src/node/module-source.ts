@@ -18,7 +18,7 @@ import { logger } from "../internal/log.ts";
 import { describeValue, toReason } from "../internal/text.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { waitFor } from "../internal/wait.ts";
-import { formatOperationId, type IOperationDefinition, mapError } from "../operation/index.ts";
+import { formatOperationId, type IOperationDefinition, mapError } from "../operation/inside.ts";
 import { loadModule, nodeFileSystem } from "./load-module.ts";
 
 const log = logger("node");

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
-import { validationError } from "../operation/index.ts";
+import { validationError } from "../operation/inside.ts";
 import type { FetchServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
 import { type IncomingInfo, toProblem } from "./request-listener.ts";

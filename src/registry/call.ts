@@ -37,7 +37,7 @@ import {
   unavailable,
   writeRequestFields,
   wrongOperationType,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";

@@ -8,7 +8,7 @@ import {
   type ResponseEnvelope,
   type SubscribeOptions,
   toDataIterator,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { baseSignal, Call, earlier, type MergedOptions } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";

@@ -9,7 +9,7 @@ import {
   type ResponseEnvelope,
   type SubscriptionHandler,
   validationError,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import {
   type CompiledSchema,
   compileSchema,

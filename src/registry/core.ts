@@ -16,7 +16,7 @@ import {
   unavailable,
   type ValueProblem,
   validationError,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import { Follower, type FollowHooks } from "./follow.ts";

@@ -8,7 +8,7 @@ import {
   mcpEnvelope,
   type OperationContext,
   OperationType,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { OperationRegistry } from "./index.ts";
 import { createEchoes, operation } from "./testing.ts";
 

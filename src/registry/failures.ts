@@ -1,6 +1,6 @@
 import { setInspection } from "../internal/lookup.ts";
 import { quote } from "../internal/text.ts";
-import { CallError, isCallError, mapError, nestedFailure, type ResponseEnvelope, toData } from "../operation/index.ts";
+import { CallError, isCallError, mapError, nestedFailure, type ResponseEnvelope, toData } from "../operation/inside.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { reportUndeclaredDetails } from "./reports.ts";
 

@@ -11,7 +11,7 @@ import {
   namespacePattern,
   type OperationSpec,
   toAccessControl,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { createMatcher, createSelector, type Selector } from "./selection.ts";
 import type { FollowOptions } from "./types.ts";
 

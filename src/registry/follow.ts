@@ -10,7 +10,7 @@ import {
   mapError,
   type OperationSpec,
   unavailable,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { toCallerView } from "../schema/index.ts";
 import type { RegistryCore } from "./core.ts";
 import { type AdapterHooks, SourceAdapter } from "./follow-options.ts";

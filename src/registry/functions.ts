@@ -12,7 +12,7 @@ import type {
   ResponseEnvelope,
   SubscribeArguments,
   SubscriptionsOf,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { Call, type NestedMode } from "./call.ts";
 import { createCheckedEnv } from "./client.ts";
 import { createEnv } from "./env.ts";

@@ -1,6 +1,5 @@
-export { Call, type CallOrigin, type IncomingExecution, type NestedMode } from "./call.ts";
-export type { RegistryCore } from "./core.ts";
-export type { Follower, FollowHooks } from "./follow.ts";
+// The public names. Siblings that need more enter through `inside.ts`.
+export type { NestedMode } from "./call.ts";
 export {
   type BuildEnvOptions,
   buildEnv,
@@ -8,24 +7,5 @@ export {
   createRegistry,
   subscribe,
 } from "./functions.ts";
-export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
-export { coreOf, OperationRegistry } from "./registry.ts";
-export { createSelector, type Selector } from "./selection.ts";
-export { createSubscription } from "./subscription.ts";
-export type {
-  ChangeEvent,
-  CustomAuth,
-  CustomAuthCall,
-  Following,
-  FollowOptions,
-  Middleware,
-  MiddlewareCall,
-  OperationSelection,
-  RegisteredOperation,
-  RegistryCallEvent,
-  RegistryCallEventBase,
-  RegistryEvents,
-  RegistryOptions,
-  SearchOptions,
-  WaitForOptions,
-} from "./types.ts";
+export { OperationRegistry } from "./registry.ts";
+export type * from "./types.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type TSchema, Type } from "typebox";
 import { expect, test } from "vitest";
-import { type CallError, markToolHandler, mcpEnvelope } from "../operation/index.ts";
+import { type CallError, markToolHandler, mcpEnvelope } from "../operation/inside.ts";
 import { OperationRegistry } from "./index.ts";
 import { operation } from "./testing.ts";
 

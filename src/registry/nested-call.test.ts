@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
-import { defineNamespace, markToolHandler, mcpEnvelope, type OperationContext } from "../operation/index.ts";
+import { defineNamespace, markToolHandler, mcpEnvelope, type OperationContext } from "../operation/inside.ts";
 import { createRegistry } from "./index.ts";
 import { operation, subscription } from "./testing.ts";
 

@@ -13,7 +13,7 @@ import {
   type OutputPolicy,
   type SubscriptionHandler,
   toPublicSpec,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegisteredOperation } from "./types.ts";

@@ -9,7 +9,7 @@ import {
   outputInvalid,
   type ResponseEnvelope,
   restoreData,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import {
   compileSchema,
   createInstanceReader,

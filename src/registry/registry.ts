@@ -22,7 +22,7 @@ import {
   type SubscribeOptions,
   type SubscriptionHandler,
   type SubscriptionsOf,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { Call } from "./call.ts";
 import { createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
@@ -57,7 +57,7 @@ export function coreOf<Known extends KnownOperations>(registry: OperationRegistr
  * outputs at compile time; one created by `new OperationRegistry()` accepts any id and returns `unknown`. The first is
  * assignable to the second.
  */
-export class Registry<Known extends KnownOperations = KnownOperations> implements AsyncDisposable {
+class Registry<Known extends KnownOperations = KnownOperations> implements AsyncDisposable {
   /** Never set; carries the types of the operations. */
   declare readonly "~known"?: Known;
   readonly #core: RegistryCore;

@@ -1,5 +1,5 @@
 import { type QueryTerm, toQueryTerms, toStems, toTellingStems } from "../internal/words.ts";
-import { checkScopes, type OperationSpec, resolveCount, toIdentity } from "../operation/index.ts";
+import { checkScopes, type OperationSpec, resolveCount, toIdentity } from "../operation/inside.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { SearchOptions } from "./types.ts";
 

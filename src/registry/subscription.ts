@@ -7,7 +7,7 @@ import {
   type ResponseEnvelope,
   type SubscribeOptions,
   silentTooLong,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import { Call, type CallOrigin } from "./call.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";

@@ -2,7 +2,7 @@ import type { Unsubscribe } from "../from/source.ts";
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { onAbort, waitFor } from "../internal/wait.ts";
-import { aborted, CallError, notAnId, resolveDuration } from "../operation/index.ts";
+import { aborted, CallError, notAnId, resolveDuration } from "../operation/inside.ts";
 import type { RegistryCore } from "./core.ts";
 import type { WaitForOptions } from "./types.ts";
 

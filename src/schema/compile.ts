@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
 import { isObject } from "../internal/objects.ts";
 import { describeValue, truncate } from "../internal/text.ts";
-import { validationError } from "../operation/index.ts";
+import { validationError } from "../operation/inside.ts";
 import { type CheckFunction, checkInDepth, type Executable, generateCheck, interpretCheck } from "./check.ts";
 import { toExecutable } from "./executable.ts";
 import { type FoundError, findErrors } from "./find-errors.ts";

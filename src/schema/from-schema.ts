@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { extendPointer, unescapeToken } from "../internal/json-pointer.ts";
 import { isObject, setOwn } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
-import { defaultLimits, type Limits, resolveLimits } from "../operation/index.ts";
+import { defaultLimits, type Limits, resolveLimits } from "../operation/inside.ts";
 import { isStackOverflow } from "./check.ts";
 import { type Dialect, dialectOf, dialectURI, type SchemaObject } from "./keywords.ts";
 import { hide, isMarked } from "./marks.ts";

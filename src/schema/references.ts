@@ -3,7 +3,7 @@ import { readPointer } from "../internal/json-pointer.ts";
 import { isObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import { decodePercent } from "../internal/urls.ts";
-import { defaultLimits, type Limits } from "../operation/index.ts";
+import { defaultLimits, type Limits } from "../operation/inside.ts";
 import { type Dialect, dialectOf, forEachSubschema, ignoresRefSiblings, type SchemaObject } from "./keywords.ts";
 import { SchemaCopier } from "./schema-copier.ts";
 import { SchemaError } from "./schema-error.ts";

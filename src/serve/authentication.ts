@@ -11,7 +11,7 @@ import {
   mapError,
   toIdentity,
   unavailable,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import {
   type Authenticator,
   type AuthenticatorDescription,

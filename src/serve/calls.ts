@@ -6,7 +6,7 @@ import {
   IncomingCall,
   IncomingSubscription,
   RequestRunner,
-} from "../call/index.ts";
+} from "../call/inside.ts";
 import { type CallError, type Identity, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import { serverClosed } from "./refusals.ts";

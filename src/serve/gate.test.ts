@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { sleep } from "../internal/testing.ts";
-import { type AuthenticatedIdentity, CallError, credentialEnded } from "../operation/index.ts";
+import { type AuthenticatedIdentity, CallError, credentialEnded } from "../operation/inside.ts";
 import { createRegistry } from "../registry/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
 import type { Credentials, IdentifyCaller } from "./authenticator.ts";

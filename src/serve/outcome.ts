@@ -1,4 +1,4 @@
-import type { OutcomeFilter } from "../call/index.ts";
+import type { OutcomeFilter } from "../call/inside.ts";
 import type { Bytes } from "../internal/base64.ts";
 import { toJSONSafe } from "../internal/json-safe.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
@@ -12,7 +12,7 @@ import {
   type OperationSpec,
   type ResponseMeta,
 } from "../operation/index.ts";
-import { coreOf, forwardingOf, type OperationRegistry } from "../registry/index.ts";
+import { coreOf, forwardingOf, type OperationRegistry } from "../registry/inside.ts";
 
 const log = logger("serve");
 

@@ -1,6 +1,6 @@
 import { extendPointer } from "../internal/json-pointer.ts";
 import { isObject, setOwn } from "../internal/objects.ts";
-import { resolveLimits } from "../operation/index.ts";
+import { resolveLimits } from "../operation/inside.ts";
 import {
   copySubschemas,
   dialectOf,

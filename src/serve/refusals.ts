@@ -1,4 +1,4 @@
-import { CallError, unavailable } from "../operation/index.ts";
+import { CallError, unavailable } from "../operation/inside.ts";
 
 /** A request that is refused with a status of its own. Each server writes it in its own format. */
 export class HTTPError extends Error {

@@ -1,6 +1,6 @@
 import { BodyTooLarge, readBody } from "../internal/body.ts";
 import { isNestedDeeper } from "../internal/json-depth.ts";
-import { type Limits, validationError } from "../operation/index.ts";
+import { type Limits, validationError } from "../operation/inside.ts";
 import { bodyTooLarge, bodyUsed, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Identity } from "../operation/index.ts";
-import { coreOf, type OperationRegistry, type OperationSelection } from "../registry/index.ts";
+import { coreOf, type OperationRegistry, type OperationSelection } from "../registry/inside.ts";
 import { createEchoes, operation } from "../registry/testing.ts";
 import { VisibleOperations } from "./visible.ts";
 

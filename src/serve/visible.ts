@@ -9,7 +9,7 @@ import {
   notServedNow,
   operationNotFound,
   toIdentity,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import {
   createSelector,
   type OperationEntry,
@@ -17,7 +17,7 @@ import {
   type RegistryCore,
   type SearchOptions,
   type Selector,
-} from "../registry/index.ts";
+} from "../registry/inside.ts";
 
 /** Maximum number of different sets of visible operations whose lists and documents are kept. */
 const maxSets = 32;

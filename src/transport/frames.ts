@@ -6,7 +6,7 @@ import {
   type RequestFields,
   type ResponseEnvelope,
   requestFields,
-} from "../operation/index.ts";
+} from "../operation/inside.ts";
 import {
   array,
   boolean,

@@ -16,12 +16,12 @@ test.each([
   [
     "from/openapi/a.ts",
     'import { x } from "../mcp/index.ts";',
-    "from/openapi may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts, middleware",
+    "from/openapi may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, middleware",
   ],
   [
     "from/mcp/a.ts",
     'type X = import("../../registry/index.ts").X;',
-    "from/mcp may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts",
+    "from/mcp may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts",
   ],
   ["middleware/a.ts", 'import { x } from "../registry/index.ts";', "middleware imports types only from registry"],
   ["registry/a.ts", 'import { x } from "../from/source.ts";', "registry imports types only from from/source.ts"],
@@ -34,7 +34,17 @@ test.each([
     "an optional peer is loaded with import() when it is used",
   ],
   ["from/mcp/a.ts", "const x = import(path);", "from/mcp imports a path that only shows at run time"],
-  ["index.ts", 'export * from "./operation/index.ts";', "a door names what it exports; no export *"],
+  [
+    "index.ts",
+    'export * from "./operation/index.ts";',
+    "only the index.ts or inside.ts of a folder exports all of a file in it",
+  ],
+  [
+    "auth/index.ts",
+    'export * from "./tokens.ts";',
+    "only the index.ts or inside.ts of a folder exports all of a file in it",
+  ],
+  ["from/source.ts", 'import { x } from "../operation/inside.ts";', "operation is entered through its index.ts"],
   ["extra/a.ts", 'import "../internal/index.ts";', "extra is not in test/package/layers.ts"],
 ])("an import against the direction is named: %s %s", (file, text, reason) => {
   expect(complaintsAbout(readImports(file, text))).toEqual([

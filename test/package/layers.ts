@@ -1,27 +1,35 @@
 /** What the sources of one layer may import beside themselves. */
 export interface Layer {
-  /** Folders, entered through their `index.ts`, or single files. */
+  /** Folders, entered through their `index.ts`, and single files, such as the `inside.ts` of a folder. */
   ours: string[];
   /** Third-party packages; a package stays in the folders that need it. */
   packages: string[];
 }
 
 /** What every source may import. */
-const sourceLayers = ["internal", "operation", "schema", "from/source.ts", "from/report.ts", "from/pins.ts"];
+const sourceLayers = [
+  "internal",
+  "operation",
+  "operation/inside.ts",
+  "schema",
+  "from/source.ts",
+  "from/report.ts",
+  "from/pins.ts",
+];
 
 /** The layers of `src/`, each of which may use those named in its row. `from/*` stands for every folder in `from/`, `transport/*` likewise. */
 export const layers: Record<string, Layer> = {
   internal: { ours: [], packages: ["@logtape/logtape"] },
   operation: { ours: ["internal"], packages: ["typebox"] },
-  schema: { ours: ["internal", "operation"], packages: ["typebox", "re2js"] },
+  schema: { ours: ["internal", "operation", "operation/inside.ts"], packages: ["typebox", "re2js"] },
   "from/source.ts": { ours: ["operation"], packages: [] },
   "from/report.ts": { ours: ["internal", "from/source.ts"], packages: [] },
-  "from/pins.ts": { ours: ["internal", "operation"], packages: [] },
+  "from/pins.ts": { ours: ["internal", "operation", "operation/inside.ts"], packages: [] },
   registry: {
-    ours: ["internal", "operation", "schema", "from/source.ts", "from/report.ts"],
+    ours: ["internal", "operation", "operation/inside.ts", "schema", "from/source.ts", "from/report.ts"],
     packages: ["typebox"],
   },
-  middleware: { ours: ["internal", "operation", "registry"], packages: [] },
+  middleware: { ours: ["internal", "operation", "operation/inside.ts", "registry"], packages: [] },
   "from/*": { ours: sourceLayers, packages: ["typebox"] },
   "from/mcp": {
     ours: sourceLayers,
@@ -32,44 +40,83 @@ export const layers: Record<string, Layer> = {
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
   "transport/shape.ts": { ours: ["internal"], packages: [] },
-  "transport/frames.ts": { ours: ["operation", "transport/shape.ts"], packages: [] },
+  "transport/frames.ts": { ours: ["operation", "operation/inside.ts", "transport/shape.ts"], packages: [] },
   "transport/linked-set.ts": { ours: [], packages: [] },
-  "transport/transport.ts": { ours: ["operation", "transport/frames.ts", "transport/linked-set.ts"], packages: [] },
-  "transport/turnover-map.ts": { ours: [], packages: [] },
-  "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
-  "transport/codec": { ours: ["internal", "operation", "transport/frames.ts"], packages: [] },
-  "transport/peer": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/turnover-map.ts", "transport/codec"],
+  "transport/transport.ts": {
+    ours: ["operation", "operation/inside.ts", "transport/frames.ts", "transport/linked-set.ts"],
     packages: [],
   },
-  "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
+  "transport/turnover-map.ts": { ours: [], packages: [] },
+  "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
+  "transport/codec": { ours: ["internal", "operation", "operation/inside.ts", "transport/frames.ts"], packages: [] },
+  "transport/peer": {
+    ours: [
+      "internal",
+      "operation",
+      "operation/inside.ts",
+      "transport/transport.ts",
+      "transport/turnover-map.ts",
+      "transport/codec",
+    ],
+    packages: [],
+  },
+  "transport/*": { ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts"], packages: [] },
   "transport/in-process": {
-    ours: ["internal", "operation", "transport/linked-set.ts", "transport/transport.ts", "transport/turnover-map.ts"],
+    ours: [
+      "internal",
+      "operation",
+      "operation/inside.ts",
+      "transport/linked-set.ts",
+      "transport/transport.ts",
+      "transport/turnover-map.ts",
+    ],
     packages: [],
   },
   "transport/nats": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer"],
     packages: ["@nats-io/transport-node"],
   },
   "transport/redis": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer"],
     packages: ["@redis/client"],
   },
-  "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/peer"], packages: [] },
+  "transport/worker": {
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer"],
+    packages: [],
+  },
   "transport/websocket": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/peer", "registry", "call", "serve"],
+    ours: [
+      "internal",
+      "operation",
+      "operation/inside.ts",
+      "transport/transport.ts",
+      "transport/peer",
+      "registry",
+      "call",
+      "call/inside.ts",
+      "serve",
+    ],
     packages: ["ws"],
   },
   "call/rough-size.ts": { ours: [], packages: [] },
   "call/outgoing": {
-    ours: ["internal", "operation", "call/rough-size.ts", "transport/transport.ts", "transport/linked-set.ts"],
+    ours: [
+      "internal",
+      "operation",
+      "operation/inside.ts",
+      "call/rough-size.ts",
+      "transport/transport.ts",
+      "transport/linked-set.ts",
+    ],
     packages: [],
   },
   call: {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "registry",
+      "registry/inside.ts",
       "call/outgoing",
       "call/rough-size.ts",
       "from/source.ts",
@@ -86,6 +133,7 @@ export const layers: Record<string, Layer> = {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "call/outgoing",
       "transport/transport.ts",
       "transport/websocket",
@@ -94,7 +142,7 @@ export const layers: Record<string, Layer> = {
     packages: [],
   },
   jwt: {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/codec"],
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/codec"],
     packages: ["jose"],
   },
   "serve/authenticator.ts": { ours: ["operation", "from/source.ts"], packages: [] },
@@ -102,9 +150,12 @@ export const layers: Record<string, Layer> = {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "schema",
       "registry",
+      "registry/inside.ts",
       "call",
+      "call/inside.ts",
       "from/source.ts",
       "from/report.ts",
       "serve/authenticator.ts",
@@ -115,8 +166,10 @@ export const layers: Record<string, Layer> = {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "schema",
       "registry",
+      "registry/inside.ts",
       "call",
       "from/source.ts",
       "from/report.ts",
@@ -129,8 +182,10 @@ export const layers: Record<string, Layer> = {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "schema",
       "registry",
+      "registry/inside.ts",
       "from/source.ts",
       "from/report.ts",
       "serve/authenticator.ts",
@@ -138,17 +193,32 @@ export const layers: Record<string, Layer> = {
     ],
     packages: ["typebox", "@modelcontextprotocol/server"],
   },
-  auth: { ours: ["internal", "operation", "jwt", "from/source.ts", "serve/authenticator.ts"], packages: [] },
+  auth: {
+    ours: ["internal", "operation", "operation/inside.ts", "jwt", "from/source.ts", "serve/authenticator.ts"],
+    packages: [],
+  },
   node: {
-    ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/report.ts", "from/*", "serve"],
+    ours: [
+      "internal",
+      "operation",
+      "operation/inside.ts",
+      "schema",
+      "registry",
+      "from/source.ts",
+      "from/report.ts",
+      "from/*",
+      "serve",
+    ],
     packages: ["jiti", "@hono/node-server"],
   },
   hub: {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "schema",
       "registry",
+      "registry/inside.ts",
       "from/source.ts",
       "from/*",
       "transport/transport.ts",
@@ -171,8 +241,10 @@ export const layers: Record<string, Layer> = {
     ours: [
       "internal",
       "operation",
+      "operation/inside.ts",
       "schema",
       "registry",
+      "registry/inside.ts",
       "from/source.ts",
       "from/*",
       "auth",
@@ -232,7 +304,10 @@ export const lazyPackages = [
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];
 
-/** Folders of unrelated small files, which are imported one by one. Every other folder is entered through its `index.ts`. */
+/**
+ * Folders of unrelated small files, which are imported one by one. Every other folder is entered through its `index.ts`,
+ * which has the public names, or through its `inside.ts`, which has these and what the rest of this package needs.
+ */
 export const openFolders = ["internal", "serve"];
 
 /** Layers whose import of a contract is for its types only. */

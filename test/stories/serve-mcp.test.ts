@@ -16,7 +16,7 @@ import { type FetchServer, serveMCP } from "@alkdev/operations/serve-mcp";
 import fc from "fast-check";
 import type { TSchema } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { coreOf } from "../../src/registry/index.ts";
+import { coreOf } from "../../src/registry/inside.ts";
 
 const protocols: MCPProtocol[] = ["legacy", "2026-07-28"];
 

@@ -20,7 +20,7 @@ import {
   timedOut,
   toIdentity,
   withDeadline,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { LinkedSet } from "../../transport/linked-set.ts";
 import {
   type CallCompleted,

@@ -9,7 +9,7 @@ import {
   type SubscriptionIterator,
   silentTooLong,
   withDeadline,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
 import { roughSize } from "../rough-size.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";

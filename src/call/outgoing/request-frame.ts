@@ -7,7 +7,7 @@ import {
   mapError,
   timedOut,
   writeRequestFields,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { CallRequested, Transport } from "../../transport/transport.ts";
 
 /** The part of a transport that makes calls. */

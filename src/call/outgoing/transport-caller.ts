@@ -6,7 +6,7 @@ import {
   resolveDuration,
   resolveLimits,
   type SubscribeOptions,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { LinkedSet } from "../../transport/linked-set.ts";
 import { transportClosed } from "../../transport/transport.ts";
 import { OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";

@@ -1,4 +1,4 @@
-import { toData } from "../../operation/index.ts";
+import { toData } from "../../operation/inside.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { usageError } from "../failures.ts";
 import { describeUnknownKeys, inputOptions, readInput } from "../input.ts";

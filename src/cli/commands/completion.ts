@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { findConfig } from "../../hub/config-load.ts";
 import { readState, writeState } from "../../hub/state-folder.ts";
 import { getOwn } from "../../internal/objects.ts";
-import { formatOperationId } from "../../operation/index.ts";
+import { formatOperationId } from "../../operation/inside.ts";
 import { parseArguments } from "../arguments.ts";
 import { type Command, type CommandContext, type CommandOptions, defineCommand, generalOptions } from "../command.ts";
 import { loadCommand, summaries } from "../commands.ts";

@@ -1,6 +1,6 @@
 import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
-import { type AccessControl, formatOperationId } from "../../operation/index.ts";
+import { type AccessControl, formatOperationId } from "../../operation/inside.ts";
 import { defineCommand } from "../command.ts";
 import { toPrintable, toPrintableLine } from "../output-stream.ts";
 import { createDataPrinter, valueOptions } from "../print.ts";

@@ -1,5 +1,5 @@
 import { truncate } from "../../internal/text.ts";
-import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
+import { formatOperationId, type OperationSpec } from "../../operation/inside.ts";
 import { defineCommand } from "../command.ts";
 import { type OutputStream, toPrintableLine } from "../output-stream.ts";
 import { createDataPrinter, valueOptions } from "../print.ts";

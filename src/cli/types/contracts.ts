@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isObject, setOwn } from "../../internal/objects.ts";
-import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
+import { formatOperationId, type OperationSpec } from "../../operation/inside.ts";
 import { Definition, SchemaReader, source, type TypeSchema } from "./read-schema.ts";
 
 /** What callers of one operation rely on. */

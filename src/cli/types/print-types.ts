@@ -1,6 +1,6 @@
 import { getOwn, isObject } from "../../internal/objects.ts";
 import { truncate } from "../../internal/text.ts";
-import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
+import { formatOperationId, type OperationSpec } from "../../operation/inside.ts";
 import { toPrintable } from "../output-stream.ts";
 import { type Contract, type NamespaceContracts, readContracts, toIdentifier, uniqueName } from "./contracts.ts";
 import { combine, type Definition, isNever, isUnknown, source, type TypeSchema } from "./read-schema.ts";

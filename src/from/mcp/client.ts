@@ -2,7 +2,7 @@ import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { onAbort } from "../../internal/wait.ts";
-import { CallError, formatOperationId, type IOperationDefinition, toNamespace } from "../../operation/index.ts";
+import { CallError, formatOperationId, type IOperationDefinition, toNamespace } from "../../operation/inside.ts";
 import { type HeldOperation, Pins } from "../pins.ts";
 import { ReportBuilder } from "../report.ts";
 import {

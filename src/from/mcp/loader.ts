@@ -1,7 +1,7 @@
 import { logger } from "../../internal/log.ts";
 import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { isObject } from "../../internal/objects.ts";
-import { CallError, mapError, toNamespace } from "../../operation/index.ts";
+import { CallError, mapError, toNamespace } from "../../operation/inside.ts";
 import type { OperationSource } from "../source.ts";
 import { createMCPClient, type MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";

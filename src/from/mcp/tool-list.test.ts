@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toNamespace } from "../../operation/index.ts";
+import { toNamespace } from "../../operation/inside.ts";
 import { createToolFilter } from "./tool-list.ts";
 
 test.each([

@@ -8,7 +8,7 @@ import {
   type OperationHandler,
   type OperationSpec,
   OperationType,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { FromSchema } from "../../schema/index.ts";
 import { createToolHandler, createTrustedHandler } from "./call-tool.ts";
 import type { MCPClientConfig } from "./config.ts";

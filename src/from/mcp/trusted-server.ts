@@ -10,7 +10,7 @@ import {
   mcpEnvelope,
   mcpMetaKey,
   type ResponseEnvelope,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { bodyOf, type MCPTool, type MCPToolResult, readRPCError } from "./connection/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
 

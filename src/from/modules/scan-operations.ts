@@ -9,7 +9,7 @@ import {
   mapError,
   type OperationSpec,
   resolveLimits,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
 import { findModules, type ModuleFile, type ScannerFS } from "./find-modules.ts";

@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { extendPointer } from "../../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
-import { type Limits, resolveLimits } from "../../operation/index.ts";
+import { type Limits, resolveLimits } from "../../operation/inside.ts";
 import { documentLimitExceeded, unreadableDocument } from "./errors.ts";
 import { type Located, References } from "./references.ts";
 import { ownObject } from "./values.ts";

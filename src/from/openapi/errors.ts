@@ -1,5 +1,5 @@
 import { escapeToken } from "../../internal/json-pointer.ts";
-import { CallError, type CallErrorOptions, type Limits, namespacePattern } from "../../operation/index.ts";
+import { CallError, type CallErrorOptions, type Limits, namespacePattern } from "../../operation/inside.ts";
 
 /** Creates the error for a document that cannot be read. */
 export function unreadableDocument(reason: string, cause?: unknown): CallError {

@@ -8,7 +8,7 @@ import {
   type OperationContext,
   type ResponseEnvelope,
   resolveLimits,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { assertDepth } from "./document.ts";
 import { assertNamespace, assertTexts, badConfig, documentLimitExceeded, unreadableDocument } from "./errors.ts";

@@ -1,4 +1,4 @@
-import { isCallError, mapError, resolveLimits } from "../../operation/index.ts";
+import { isCallError, mapError, resolveLimits } from "../../operation/inside.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";
 import { badConfig, documentTooLarge, unreadableDocument } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { assertValidSpec } from "../../operation/index.ts";
+import { assertValidSpec } from "../../operation/inside.ts";
 import { compileSchema } from "../../schema/index.ts";
 import type { HTTPAuth } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";

@@ -1,7 +1,7 @@
 import type * as YAML from "yaml";
 import { isObject } from "../../internal/objects.ts";
 import { quote, truncate } from "../../internal/text.ts";
-import { type Limits, resolveLimits } from "../../operation/index.ts";
+import { type Limits, resolveLimits } from "../../operation/inside.ts";
 import type { OpenAPISpec } from "./document.ts";
 import { documentLimitExceeded, documentTooLarge, unreadableDocument } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 import { getOwn, isObject } from "../../internal/objects.ts";
 import { CircuitBreaker, ConcurrencyLimiter, RetryPolicy } from "../../middleware/index.ts";
-import { resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
+import { resolveCount, resolveDuration, resolveLimits } from "../../operation/inside.ts";
 import type { HTTPAuth, HTTPServiceConfig } from "./config.ts";
 import { badConfig } from "./errors.ts";
 

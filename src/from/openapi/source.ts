@@ -4,7 +4,7 @@ import { logger } from "../../internal/log.ts";
 import { isObject } from "../../internal/objects.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { onAbort } from "../../internal/wait.ts";
-import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
+import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/inside.ts";
 import { type HeldOperation, type PinnableOperation, Pins } from "../pins.ts";
 import {
   compareOperations,

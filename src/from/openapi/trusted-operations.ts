@@ -14,7 +14,7 @@ import {
   type OperationSpec,
   OperationType,
   toPublicSpec,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { componentPrefix, FromSchema, restoreComponent, sourceKeyword } from "../../schema/index.ts";
 import type { ReportBuilder } from "../report.ts";
 import type { HTTPServiceConfig } from "./config.ts";

@@ -3,7 +3,7 @@ import { escapeToken } from "../../internal/json-pointer.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { truncate } from "../../internal/text.ts";
-import { eventStreamType, type OperationSpec, OperationType, problemType } from "../../operation/index.ts";
+import { eventStreamType, type OperationSpec, OperationType, problemType } from "../../operation/inside.ts";
 import { assertsNothing } from "../../schema/index.ts";
 import type { SecurityScheme } from "../authenticator.ts";
 import { statusOf } from "../outcome.ts";

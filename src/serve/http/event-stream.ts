@@ -8,7 +8,7 @@ import {
   mapError,
   type ResponseEnvelope,
   toJSONText,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { ServedSubscription, ValueReceiver } from "../calls.ts";
 import { readBytes } from "../outcome.ts";
 import { callHeaders, formatEnvelope } from "./response.ts";

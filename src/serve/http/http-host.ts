@@ -1,8 +1,8 @@
 import { ReportBuilder } from "../../from/report.ts";
 import type { SourceReport } from "../../from/source.ts";
 import { logger } from "../../internal/log.ts";
-import { type Identity, type Limits, resolveLimits } from "../../operation/index.ts";
-import { coreOf, type OperationRegistry } from "../../registry/index.ts";
+import { type Identity, type Limits, resolveLimits } from "../../operation/inside.ts";
+import { coreOf, type OperationRegistry } from "../../registry/inside.ts";
 import { ServerCalls } from "../calls.ts";
 import { Gate } from "../gate.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";

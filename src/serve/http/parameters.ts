@@ -2,7 +2,7 @@ import { escapeToken } from "../../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject, setOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { decodePercent } from "../../internal/urls.ts";
-import { type CallError, validationError } from "../../operation/index.ts";
+import { type CallError, validationError } from "../../operation/inside.ts";
 import { parseJSON } from "../request-body.ts";
 
 /** A JSON type whose values are written to a URL as they are. */

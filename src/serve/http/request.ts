@@ -1,5 +1,5 @@
 import { isObject, type JSONObject } from "../../internal/objects.ts";
-import { CallError, validationError } from "../../operation/index.ts";
+import { CallError, validationError } from "../../operation/inside.ts";
 import { parseJSON } from "../request-body.ts";
 
 /** The headers of a request. */

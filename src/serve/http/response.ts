@@ -1,7 +1,7 @@
 import { toBase64 } from "../../internal/base64.ts";
 import { statusTexts } from "../../internal/http.ts";
 import { truncate } from "../../internal/text.ts";
-import { type CallErrorJSON, type ResponseEnvelope, type ResponseMeta, toJSONText } from "../../operation/index.ts";
+import { type CallErrorJSON, type ResponseEnvelope, type ResponseMeta, toJSONText } from "../../operation/inside.ts";
 import { readBytes, toPublicMeta } from "../outcome.ts";
 
 /** Headers that web pages of allowed origins may read. */

@@ -2,7 +2,7 @@ import type { ReportBuilder } from "../../from/report.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { decodePercent } from "../../internal/urls.ts";
-import { formatOperationPath, OperationType } from "../../operation/index.ts";
+import { formatOperationPath, OperationType } from "../../operation/inside.ts";
 import type { ServedOperation } from "../visible.ts";
 import { toImportedRoute } from "./imported-routes.ts";
 import { InputMapping, listProperties, primitiveTypeOf } from "./parameters.ts";

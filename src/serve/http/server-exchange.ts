@@ -18,7 +18,7 @@ import {
   toData,
   toJSONText,
   wrongOperationType,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { Caller } from "../authentication.ts";
 import { onceAborted, type ServedCall } from "../calls.ts";
 import type { Admission } from "../gate.ts";

@@ -1,8 +1,8 @@
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { logger } from "../../internal/log.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
-import { type Identity, loadPeer, mapError } from "../../operation/index.ts";
-import { coreOf, type OperationRegistry, type OperationSelection } from "../../registry/index.ts";
+import { type Identity, loadPeer, mapError } from "../../operation/inside.ts";
+import { coreOf, type OperationRegistry, type OperationSelection } from "../../registry/inside.ts";
 import { ServerCalls } from "../calls.ts";
 import { toPublicError } from "../outcome.ts";
 import type { CloseOptions, ServeOptions } from "../server.ts";

@@ -9,7 +9,7 @@ import {
   outputInvalid,
   type ResponseEnvelope,
   toJSONText,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { compileSchema } from "../../schema/index.ts";
 import { readBytes } from "../outcome.ts";
 import type { ServedOperation } from "../visible.ts";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { type Identity, mcpMetaKey } from "../../operation/index.ts";
+import { type Identity, mcpMetaKey } from "../../operation/inside.ts";
 import { operation, registryOf } from "../../registry/testing.ts";
 import { connect, generations, serve } from "./testing.ts";
 

@@ -9,7 +9,7 @@ import {
   type IOperationDefinition,
   mcpMetaKey,
   type OperationContext,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { never, operation, registryOf, subscription } from "../../registry/testing.ts";
 import { connect, generations, isModern, post, serve } from "./testing.ts";
 

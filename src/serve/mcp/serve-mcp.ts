@@ -2,7 +2,7 @@ import type { JSONRPCMessage, McpHttpHandler, ServerEventBus } from "@modelconte
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
-import { accessDenied, checkScopes, type Limits, mapError, resolveLimits } from "../../operation/index.ts";
+import { accessDenied, checkScopes, type Limits, mapError, resolveLimits } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
 import type { Caller } from "../authentication.ts";
 import { Gate, invalidToken } from "../gate.ts";

@@ -1,5 +1,5 @@
 import { logger } from "../../internal/log.ts";
-import { type Identity, resolveLimits, toIdentity } from "../../operation/index.ts";
+import { type Identity, resolveLimits, toIdentity } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
 import type { CloseOptions } from "../server.ts";
 import { MCPHost, type MCPServerOptions } from "./mcp-host.ts";

@@ -2,7 +2,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import type { JSONObject } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer } from "../../internal/timers.ts";
-import { aborted, type Identity, type Progress, type ResponseEnvelope, toJSONText } from "../../operation/index.ts";
+import { aborted, type Identity, type Progress, type ResponseEnvelope, toJSONText } from "../../operation/inside.ts";
 import { onceAborted, type ServedCall } from "../calls.ts";
 import type { FailedCall } from "../outcome.ts";
 import type { ServedOperation } from "../visible.ts";

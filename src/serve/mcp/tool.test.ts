@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { type IOperationDefinition, mcpMetaKey } from "../../operation/index.ts";
-import { coreOf } from "../../registry/index.ts";
+import { type IOperationDefinition, mcpMetaKey } from "../../operation/inside.ts";
+import { coreOf } from "../../registry/inside.ts";
 import { operation, registryOf } from "../../registry/testing.ts";
 import { describeTool, type ProtocolEra } from "./tool.ts";
 

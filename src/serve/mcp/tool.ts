@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { getOwn, type JSONObject } from "../../internal/objects.ts";
-import { describesObject, mcpMetaKey, OperationType } from "../../operation/index.ts";
+import { describesObject, mcpMetaKey, OperationType } from "../../operation/inside.ts";
 import { type SchemaObject, validateOrThrow } from "../../schema/index.ts";
 import { type AdaptSchema, toPublicSchema } from "../public-schema.ts";
 import { toToolName } from "../tool-name.ts";

@@ -1,4 +1,4 @@
-import { type CallError, isCallError, operationNotFound } from "../../operation/index.ts";
+import { type CallError, isCallError, operationNotFound } from "../../operation/inside.ts";
 import { findInvalidField } from "../frames.ts";
 import { toTaggedFrame } from "./tagged-write.ts";
 import {

@@ -1,5 +1,5 @@
 import { createId } from "../../internal/request-id.ts";
-import { nearestOperation, type OperationSpec, operationNotFound } from "../../operation/index.ts";
+import { nearestOperation, type OperationSpec, operationNotFound } from "../../operation/inside.ts";
 import { type Linked, LinkedSet } from "../linked-set.ts";
 import {
   type CallRequested,

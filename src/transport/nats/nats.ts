@@ -1,5 +1,5 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import { type CallError, isCallError, resolveDuration } from "../../operation/index.ts";
+import { type CallError, isCallError, resolveDuration } from "../../operation/inside.ts";
 import {
   type BrokerOptions,
   BrokerTransport,

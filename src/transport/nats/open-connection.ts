@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import { loadPeer } from "../../operation/index.ts";
+import { loadPeer } from "../../operation/inside.ts";
 import { createSocketController } from "../peer/index.ts";
 
 const packageName = "@nats-io/transport-node";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defaultLimits, unavailable } from "../../operation/index.ts";
+import { defaultLimits, unavailable } from "../../operation/inside.ts";
 import { type CallRequested, toFailedFrame } from "../transport.ts";
 import { FrameSender } from "./batch-writer.ts";
 import type { BrokerAdapter } from "./broker-adapter.ts";

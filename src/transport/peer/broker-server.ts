@@ -1,6 +1,6 @@
 import { BoundedSet } from "../../internal/bounded.ts";
 import { settlesWithin } from "../../internal/wait.ts";
-import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
+import { aborted, type CallError, notServedNow } from "../../operation/inside.ts";
 import { encode, type OtherFrame, type WireFrame } from "../codec/index.ts";
 import {
   type CallAborted,

@@ -8,7 +8,7 @@ import {
   type OperationSpec,
   resolveDuration,
   resolveLimits,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { decode, type OtherFrame, type WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,

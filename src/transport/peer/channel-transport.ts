@@ -1,5 +1,5 @@
 import { nextRequestId } from "../../internal/request-id.ts";
-import { type CallError, type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
+import { type CallError, type OperationSpec, operationNotFound, unavailable } from "../../operation/inside.ts";
 import { wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,

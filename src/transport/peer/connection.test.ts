@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { resolveLimits } from "../../operation/index.ts";
+import { resolveLimits } from "../../operation/inside.ts";
 import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
 import { maxBufferedBytes } from "./batch-writer.ts";
 import { ChannelTransport } from "./channel-transport.ts";

@@ -6,7 +6,7 @@ import {
   type OperationSpec,
   operationNotFound,
   overloaded,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,

@@ -1,5 +1,5 @@
 import { truncate } from "../../internal/text.ts";
-import { CallError, isCallError, unavailable } from "../../operation/index.ts";
+import { CallError, isCallError, unavailable } from "../../operation/inside.ts";
 
 /** `UNAVAILABLE`: the connection of a call, to a peer or to the broker, is lost. */
 export function linkLost(transport: string, cause: Error | undefined, mayHaveRun: boolean): CallError {

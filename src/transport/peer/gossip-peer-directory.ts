@@ -7,7 +7,7 @@ import {
   notServedNow,
   type OperationSpec,
   operationNotFound,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { OtherFrame, WireFrame } from "../codec/index.ts";
 import type { PeerAnnounced, PeerLeft } from "../transport.ts";
 import { PeerDirectory } from "./peer-directory.ts";

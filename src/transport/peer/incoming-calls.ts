@@ -1,4 +1,4 @@
-import { type CallError, type Identity, limitExceeded, overloaded, timedOut } from "../../operation/index.ts";
+import { type CallError, type Identity, limitExceeded, overloaded, timedOut } from "../../operation/inside.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,

@@ -1,4 +1,4 @@
-import { type CallError, overloaded } from "../../operation/index.ts";
+import { type CallError, overloaded } from "../../operation/inside.ts";
 import { isLastReply, type ReplyFrame, requestPending, toFailedFrame } from "../transport.ts";
 import { TurnoverMap } from "../turnover-map.ts";
 

@@ -9,7 +9,7 @@ import {
   notServedNow,
   type OperationSpec,
   operationNotFound,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,

@@ -1,6 +1,6 @@
 import { logger } from "../../internal/log.ts";
 import { settlesWithin } from "../../internal/wait.ts";
-import { notServedNow } from "../../operation/index.ts";
+import { notServedNow } from "../../operation/inside.ts";
 import { type BrokerAdapter, type BrokerEvents, notConnected, type PendingRequest, workerGone } from "../peer/index.ts";
 import { commandFailed, denialOf, type RedisClient } from "./client.ts";
 import { Membership } from "./membership.ts";

@@ -2,7 +2,7 @@ import type * as Redis from "@redis/client";
 import { backOffDelay } from "../../internal/back-off.ts";
 import { toReason } from "../../internal/text.ts";
 import { maxTimerDelay } from "../../internal/timers.ts";
-import { CallError, loadPeer, resolveDuration } from "../../operation/index.ts";
+import { CallError, loadPeer, resolveDuration } from "../../operation/inside.ts";
 import { cannotConnect, createSocketController, credentialsRefused } from "../peer/index.ts";
 
 /** The methods of a `@redis/client` client that are used. Every client of `createClient` has them. */

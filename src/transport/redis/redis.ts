@@ -1,5 +1,5 @@
 import type { RedisClientOptions } from "@redis/client";
-import { resolveCount } from "../../operation/index.ts";
+import { resolveCount } from "../../operation/inside.ts";
 import { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { RedisAdapter } from "./adapter.ts";

@@ -1,7 +1,7 @@
 import type * as WS from "ws";
 import { fromLooseBase64, toBase64URL } from "../../internal/base64.ts";
 import { toReason } from "../../internal/text.ts";
-import { CallError, loadPeer } from "../../operation/index.ts";
+import { CallError, loadPeer } from "../../operation/inside.ts";
 import type { ByteCounter, WebSocketConstructor, WebSocketLike } from "./socket-channel.ts";
 import type { HandshakeReport } from "./ws-socket.ts";
 

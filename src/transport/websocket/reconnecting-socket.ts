@@ -1,7 +1,7 @@
 import { BackOff, type BackOffRange } from "../../internal/back-off.ts";
 import { clientLogger } from "../../internal/client-log.ts";
 import { waitFor } from "../../internal/wait.ts";
-import { CallError, type Limits, resolveDuration } from "../../operation/index.ts";
+import { CallError, type Limits, resolveDuration } from "../../operation/inside.ts";
 import type { ChannelTransport } from "../peer/index.ts";
 import { notIntroduced, openSocket } from "./open-socket.ts";
 import {

@@ -1,4 +1,4 @@
-import { createCallHandler, PendingRequestMap } from "../../call/index.ts";
+import { createCallHandler, PendingRequestMap } from "../../call/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
 import { createOutcomeFilter } from "../../serve/outcome.ts";
 import type { CloseOptions, ServeOptions } from "../../serve/server.ts";

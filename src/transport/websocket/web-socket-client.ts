@@ -1,5 +1,5 @@
 import { onAbort } from "../../internal/wait.ts";
-import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
+import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/inside.ts";
 import { ChannelTransport, ServingPeer } from "../peer/index.ts";
 import type { Transport, TransportCapabilities, Unsubscribe } from "../transport.ts";
 import {

@@ -10,7 +10,7 @@ import {
   type Limits,
   resolveDuration,
   resolveLimits,
-} from "../../operation/index.ts";
+} from "../../operation/inside.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";

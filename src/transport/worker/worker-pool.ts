@@ -1,7 +1,7 @@
 import type { WorkerOptions } from "node:worker_threads";
 import { BackOff } from "../../internal/back-off.ts";
 import { logger } from "../../internal/log.ts";
-import { CallError, type Limits, resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
+import { CallError, type Limits, resolveCount, resolveDuration, resolveLimits } from "../../operation/inside.ts";
 import { ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
 import type { PeerAnnounced, Transport } from "../transport.ts";
 import { readBuiltin } from "./port.ts";

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { type Limits, resolveLimits } from "../../operation/index.ts";
+import { type Limits, resolveLimits } from "../../operation/inside.ts";
 import { type Channel, ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { openPipe, takeParentPipe } from "./pipe.ts";

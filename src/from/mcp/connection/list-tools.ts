@@ -1,6 +1,6 @@
 import { isObject } from "../../../internal/objects.ts";
 import { quote, truncate } from "../../../internal/text.ts";
-import { type CallError, isCallError, limitExceeded } from "../../../operation/index.ts";
+import { type CallError, isCallError, limitExceeded } from "../../../operation/inside.ts";
 import { boundedData } from "../call-errors.ts";
 import type { MCPTool } from "./connection.ts";
 import { serverError } from "./connection-errors.ts";

@@ -1,5 +1,5 @@
 import { backOffDelay } from "../../../internal/back-off.ts";
-import { resolveCount, resolveDuration } from "../../../operation/index.ts";
+import { resolveCount, resolveDuration } from "../../../operation/inside.ts";
 import type { MCPRestart } from "../config.ts";
 
 /** Limits how often a server is restarted within a window of time. */

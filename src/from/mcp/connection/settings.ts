@@ -1,7 +1,7 @@
 import type * as MCPSDK from "@modelcontextprotocol/client";
 import { isSecretName } from "../../../internal/secrets.ts";
 import { quote } from "../../../internal/text.ts";
-import { CallError, defaultLimits, loadPeer, resolveDuration, resolveLimits } from "../../../operation/index.ts";
+import { CallError, defaultLimits, loadPeer, resolveDuration, resolveLimits } from "../../../operation/inside.ts";
 import type { MCPClientConfig, MCPLimits, MCPTimeouts } from "../config.ts";
 import type { Authorisation } from "./auth.ts";
 import { StderrLines } from "./program-output.ts";

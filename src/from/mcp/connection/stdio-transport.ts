@@ -4,7 +4,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { findMessageId, LineReader } from "../../../internal/line-reader.ts";
 import { isObject } from "../../../internal/objects.ts";
 import { quote } from "../../../internal/text.ts";
-import { CallError, overloaded } from "../../../operation/index.ts";
+import { CallError, overloaded } from "../../../operation/inside.ts";
 import type { MCPTimeouts } from "../config.ts";
 import { ProcessGroup } from "./process-group.ts";
 import type { ProgramEnd, StderrLines } from "./program-output.ts";

@@ -4,7 +4,7 @@ import {
   mapError,
   type ResponseEnvelope,
   readProblem,
-} from "../../../operation/index.ts";
+} from "../../../operation/inside.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import type { FramedItem } from "./framing.ts";

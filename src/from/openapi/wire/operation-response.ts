@@ -7,7 +7,7 @@ import {
   type ResponseEnvelope,
   readEnvelope,
   readProblem,
-} from "../../../operation/index.ts";
+} from "../../../operation/inside.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse } from "../errors.ts";
 import { compileResponse, type HTTPFacts, markUnauthorized, type ResponseReader } from "./response.ts";

@@ -8,7 +8,7 @@ import {
   type OperationContext,
   type ResponseEnvelope,
   resolveLimits,
-} from "../../../operation/index.ts";
+} from "../../../operation/inside.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, timedOut, tooLarge, unavailable } from "../errors.ts";
