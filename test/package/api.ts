@@ -51,7 +51,8 @@ function exactPropertiesOf(symbol: ts.Symbol, checker: ts.TypeChecker): string[]
 }
 
 function acceptsUndefined(type: ts.Type, checker: ts.TypeChecker): boolean {
-  return partsOf(type).some(
+  // A property of a type parameter, such as `Options["signal"]`, has the type of its constraint.
+  return partsOf(checker.getBaseConstraintOfType(type) ?? type).some(
     (part) => part.flags & (ts.TypeFlags.Any | ts.TypeFlags.Unknown) || part === checker.getUndefinedType(),
   );
 }
