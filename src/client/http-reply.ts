@@ -2,17 +2,15 @@ import { cancelBody, readBody } from "../internal/body.ts";
 import { isNestedDeeper } from "../internal/json-depth.ts";
 import { quote } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
+import { CallError, type Limits, type ResponseEnvelope } from "../operation/inside.ts";
 import {
-  CallError,
   envelopeLevels,
   envelopeType,
   eventStreamType,
-  type Limits,
   problemType,
-  type ResponseEnvelope,
   readEnvelope,
   readProblem,
-} from "../operation/inside.ts";
+} from "../transport/http-form.ts";
 import { EventReader } from "./event-reader.ts";
 
 /** Maximum silence of the server of a subscription, in ms. It sends a comment every 15 seconds. */

@@ -5,16 +5,13 @@ import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
   CallError,
-  envelopeType,
-  eventStreamType,
-  formatOperationPath,
   isCallError,
   type Limits,
   operationNotFound,
   parseOperationId,
   resolveLimits,
-  toJSONText,
 } from "../operation/inside.ts";
+import { envelopeType, eventStreamType, formatOperationPath, toJSONText } from "../transport/http-form.ts";
 import { type CallRequested, type ReplyFrame, type SendFollowUp, toFailedFrame } from "../transport/transport.ts";
 import type { ConnectOptions } from "./connect.ts";
 import { EventTooLarge } from "./event-reader.ts";

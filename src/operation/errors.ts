@@ -138,6 +138,17 @@ export function nestedFailure(id: string, error: CallError): CallError {
   );
 }
 
+/** Returns the delay in ms that an error requests: `details.retryAfter` in ms, or an HTTP `Retry-After` in seconds or as a date. */
+export function requestedDelay({ details }: CallError): number {
+  const { retryAfter, headers } = (details ?? {}) as { retryAfter?: unknown; headers?: Record<string, unknown> };
+  if (typeof retryAfter === "number" && retryAfter > 0) return retryAfter;
+  const header = headers?.["retry-after"];
+  const value = typeof header === "string" ? header.trim() : "";
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
+}
+
 function summarize(errors: readonly ValueProblem[], total: number): string {
   const shown = errors.slice(0, 3).map(({ path, message }) => {
     const text = truncate(message, 200).replace(/\.$/, "");

@@ -7,7 +7,6 @@ export * from "./declared-errors.ts";
 export * from "./envelope.ts";
 export * from "./error.ts";
 export * from "./errors.ts";
-export * from "./http-form.ts";
 export * from "./identity.ts";
 export * from "./index.ts";
 export * from "./limits.ts";

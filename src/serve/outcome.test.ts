@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { CallError, httpEnvelope, type OperationSpec, Type } from "../index.ts";
-import { toJSONText } from "../operation/inside.ts";
 import { markAsForwarding } from "../registry/inside.ts";
+import { toJSONText } from "../transport/http-form.ts";
 import { statusOf, toPublicError, toPublicMeta } from "./outcome.ts";
 
 const call = { operationId: "task.get", requestId: "r-1", exposeErrors: false };

@@ -4,13 +4,12 @@ import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import {
   CallError,
   type CallErrorJSON,
-  describesObject,
   isCallError,
   type MCPContentBlock,
   mcpEnvelope,
-  mcpMetaKey,
   type ResponseEnvelope,
 } from "../../operation/inside.ts";
+import { describesObject, mcpMetaKey } from "../../transport/mcp-form.ts";
 import { bodyOf, type MCPTool, type MCPToolResult, readRPCError } from "./connection/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
 

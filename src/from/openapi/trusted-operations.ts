@@ -5,10 +5,7 @@ import { quote } from "../../internal/text.ts";
 import {
   assertValidSpec,
   type ErrorDefinition,
-  envelopeType,
-  eventStreamType,
   formatOperationId,
-  formatOperationPath,
   isCallError,
   type OperationContext,
   type OperationSpec,
@@ -16,6 +13,7 @@ import {
   toPublicSpec,
 } from "../../operation/inside.ts";
 import { componentPrefix, FromSchema, restoreComponent, sourceKeyword } from "../../schema/index.ts";
+import { envelopeType, eventStreamType, formatOperationPath } from "../../transport/http-form.ts";
 import type { ReportBuilder } from "../report.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPIDocument } from "./document.ts";

@@ -1,14 +1,7 @@
 import { toBase64 } from "../../internal/base64.ts";
 import { deferTurn, startTimer, type Timer } from "../../internal/timers.ts";
-import {
-  CallError,
-  credentialEnded,
-  eventStreamType,
-  lastEvent,
-  mapError,
-  type ResponseEnvelope,
-  toJSONText,
-} from "../../operation/inside.ts";
+import { CallError, credentialEnded, mapError, type ResponseEnvelope } from "../../operation/inside.ts";
+import { eventStreamType, lastEvent, toJSONText } from "../../transport/http-form.ts";
 import type { ServedSubscription, ValueReceiver } from "../calls.ts";
 import { readBytes } from "../outcome.ts";
 import { callHeaders, formatEnvelope } from "./response.ts";

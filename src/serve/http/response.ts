@@ -1,7 +1,8 @@
 import { toBase64 } from "../../internal/base64.ts";
 import { statusTexts } from "../../internal/http.ts";
 import { truncate } from "../../internal/text.ts";
-import { type CallErrorJSON, type ResponseEnvelope, type ResponseMeta, toJSONText } from "../../operation/inside.ts";
+import type { CallErrorJSON, ResponseEnvelope, ResponseMeta } from "../../operation/inside.ts";
+import { toJSONText } from "../../transport/http-form.ts";
 import { readBytes, toPublicMeta } from "../outcome.ts";
 
 /** Headers that web pages of allowed origins may read. */

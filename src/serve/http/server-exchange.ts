@@ -6,19 +6,15 @@ import {
   accessDenied,
   type CallError,
   checkScopes,
-  envelopeType,
-  eventStreamType,
   type Identity,
-  lastEvent,
   mapError,
-  problemType,
   type ResponseEnvelope,
   type ResponseMeta,
   requestedDelay,
   toData,
-  toJSONText,
   wrongOperationType,
 } from "../../operation/inside.ts";
+import { envelopeType, eventStreamType, lastEvent, problemType, toJSONText } from "../../transport/http-form.ts";
 import type { Caller } from "../authentication.ts";
 import { onceAborted, type ServedCall } from "../calls.ts";
 import type { Admission } from "../gate.ts";

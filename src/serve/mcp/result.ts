@@ -4,13 +4,12 @@ import { isDataObject, isObject, type JSONObject } from "../../internal/objects.
 import {
   type CallErrorJSON,
   type MCPContentBlock,
-  type MCPResultMeta,
-  mcpMetaKey,
   outputInvalid,
   type ResponseEnvelope,
-  toJSONText,
 } from "../../operation/inside.ts";
 import { compileSchema } from "../../schema/index.ts";
+import { toJSONText } from "../../transport/http-form.ts";
+import { type MCPResultMeta, mcpMetaKey } from "../../transport/mcp-form.ts";
 import { readBytes } from "../outcome.ts";
 import type { ServedOperation } from "../visible.ts";
 import { describeTool, isOutputWrapped, type ProtocolEra } from "./tool.ts";

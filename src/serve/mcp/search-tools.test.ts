@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { type Identity, mcpMetaKey } from "../../operation/inside.ts";
+import type { Identity } from "../../operation/inside.ts";
 import { operation, registryOf } from "../../registry/testing.ts";
+import { mcpMetaKey } from "../../transport/mcp-form.ts";
 import { connect, generations, serve } from "./testing.ts";
 
 const rule = (scope: string) => ({ accessControl: { requiredScopes: [scope] } });

@@ -3,14 +3,9 @@ import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextpr
 import { Type } from "typebox";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { deferred, until } from "../../internal/testing.ts";
-import {
-  CallError,
-  httpEnvelope,
-  type IOperationDefinition,
-  mcpMetaKey,
-  type OperationContext,
-} from "../../operation/inside.ts";
+import { CallError, httpEnvelope, type IOperationDefinition, type OperationContext } from "../../operation/inside.ts";
 import { never, operation, registryOf, subscription } from "../../registry/testing.ts";
+import { mcpMetaKey } from "../../transport/mcp-form.ts";
 import { connect, generations, isModern, post, serve } from "./testing.ts";
 
 const add = operation({

@@ -7,7 +7,8 @@ import type {
 import { getOwn } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
-import { eventStreamType, resolveCount, resolveDuration } from "../../operation/inside.ts";
+import { resolveCount, resolveDuration } from "../../operation/inside.ts";
+import { eventStreamType } from "../../transport/http-form.ts";
 import type { Caller } from "../authentication.ts";
 import { onceAborted } from "../calls.ts";
 import type { Gate } from "../gate.ts";

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { type IOperationDefinition, mcpMetaKey } from "../../operation/inside.ts";
+import type { IOperationDefinition } from "../../operation/inside.ts";
 import { coreOf } from "../../registry/inside.ts";
 import { operation, registryOf } from "../../registry/testing.ts";
+import { mcpMetaKey } from "../../transport/mcp-form.ts";
 import { describeTool, type ProtocolEra } from "./tool.ts";
 
 function describeOperation(overrides: Partial<IOperationDefinition>, era: ProtocolEra = "modern") {

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { getOwn, type JSONObject } from "../../internal/objects.ts";
-import { describesObject, mcpMetaKey, OperationType } from "../../operation/inside.ts";
+import { OperationType } from "../../operation/inside.ts";
 import { type SchemaObject, validateOrThrow } from "../../schema/index.ts";
+import { describesObject, mcpMetaKey } from "../../transport/mcp-form.ts";
 import { type AdaptSchema, toPublicSchema } from "../public-schema.ts";
 import { toToolName } from "../tool-name.ts";
 import type { ServedOperation } from "../visible.ts";

@@ -1,10 +1,5 @@
-import {
-  type CallError,
-  envelopeLevels,
-  mapError,
-  type ResponseEnvelope,
-  readProblem,
-} from "../../../operation/inside.ts";
+import { type CallError, mapError, type ResponseEnvelope } from "../../../operation/inside.ts";
+import { envelopeLevels, readProblem } from "../../../transport/http-form.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import type { FramedItem } from "./framing.ts";

@@ -1,13 +1,10 @@
 import {
-  envelopeLevels,
   type HTTPResponseMeta,
   httpEnvelope,
   isResponseEnvelope,
-  problemType,
   type ResponseEnvelope,
-  readEnvelope,
-  readProblem,
 } from "../../../operation/inside.ts";
+import { envelopeLevels, problemType, readEnvelope, readProblem } from "../../../transport/http-form.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse } from "../errors.ts";
 import { compileResponse, type HTTPFacts, markUnauthorized, type ResponseReader } from "./response.ts";

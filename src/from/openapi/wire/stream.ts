@@ -2,13 +2,8 @@ import { backOffDelay } from "../../../internal/back-off.ts";
 import { cancelBody } from "../../../internal/body.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { pause } from "../../../internal/wait.ts";
-import {
-  CallError,
-  lastEvent,
-  type OperationContext,
-  type ResponseEnvelope,
-  resolveLimits,
-} from "../../../operation/inside.ts";
+import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/inside.ts";
+import { lastEvent } from "../../../transport/http-form.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, timedOut, tooLarge, unavailable } from "../errors.ts";

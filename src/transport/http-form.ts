@@ -1,8 +1,7 @@
 import { fromBase64 } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
 import { describeUnsendable, findUnsendable, type Unsendable } from "../internal/unsendable.ts";
-import type { ResponseEnvelope } from "./envelope.ts";
-import { CallError, type CallErrorJSON, type CallErrorOptions } from "./error.ts";
+import { CallError, type CallErrorJSON, type CallErrorOptions, type ResponseEnvelope } from "../operation/index.ts";
 
 // How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
 
@@ -73,15 +72,4 @@ export function readEnvelope(json: unknown): ResponseEnvelope | undefined {
   if (encoding === undefined) return { data, meta } as ResponseEnvelope;
   const bytes = encoding === "base64" && typeof data === "string" ? fromBase64(data) : undefined;
   return bytes && ({ data: bytes, meta } as ResponseEnvelope);
-}
-
-/** Returns the delay in ms that an error requests: `details.retryAfter` in ms, or an HTTP `Retry-After` in seconds or as a date. */
-export function requestedDelay({ details }: CallError): number {
-  const { retryAfter, headers } = (details ?? {}) as { retryAfter?: unknown; headers?: Record<string, unknown> };
-  if (typeof retryAfter === "number" && retryAfter > 0) return retryAfter;
-  const header = headers?.["retry-after"];
-  const value = typeof header === "string" ? header.trim() : "";
-  if (/^\d+$/.test(value)) return Number(value) * 1000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
 }
