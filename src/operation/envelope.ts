@@ -39,6 +39,7 @@ export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
   if (typeof value !== "object" || value === null) return false;
   // Read before checking ownership: nearly every result has no `meta`, and a failed read is the cheapest test.
   const { meta } = value as { meta?: unknown };
+  if (meta === undefined) return false;
   return (
     isObject(meta) &&
     Object.hasOwn(value, "meta") &&

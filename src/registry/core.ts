@@ -65,6 +65,7 @@ export class RegistryCore {
   #searchIndex: SearchIndex | undefined = undefined;
   /** In the order of `use()`. */
   #middleware: readonly InstalledMiddleware[] = [];
+  isClosed = false;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
   readonly #warn: WarnOnce;
@@ -248,13 +249,10 @@ export class RegistryCore {
   }
 
   async #close(): Promise<void> {
+    this.isClosed = true;
     this.#closing.abort(closed());
     const outcomes = await Promise.allSettled(Array.from(this.followers, (one) => one.close()));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  }
-
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
   }
 
   /** Fires when the registry is closed, with the error as its reason. */
