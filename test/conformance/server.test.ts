@@ -1,9 +1,9 @@
-import { mcpMetaKey } from "../../src/transport/mcp-form.ts";
 import { serveJSONRPC } from "../../examples/own-server/json-rpc-server.ts";
 import { parseOperationId } from "../../src/operation/inside.ts";
 import { serveHTTP } from "../../src/serve/http/index.ts";
 import { serveMCP } from "../../src/serve/mcp/index.ts";
 import { toToolName } from "../../src/serve/tool-name.ts";
+import { mcpMetaKey } from "../../src/transport/mcp-form.ts";
 import { describeServer } from "./server.ts";
 
 describeServer("serveHTTP", (registry, authenticate) => ({
