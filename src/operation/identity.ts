@@ -54,7 +54,10 @@ export function expiryOf(identity: unknown): number {
 function isUnchanged(given: Identity, { id, scopes, resources }: Identity): boolean {
   if (resources !== undefined || given.resources !== undefined || given.id !== id) return false;
   const list: unknown = given.scopes;
-  return Array.isArray(list) && list.length === scopes.length && scopes.every((scope, index) => scope === list[index]);
+  if (!Array.isArray(list) || list.length !== scopes.length) return false;
+  // An indexed loop: the bench `execute` took twice as long with every().
+  for (let index = 0; index < scopes.length; index++) if (list[index] !== scopes[index]) return false;
+  return true;
 }
 
 function toGrants(value: unknown): Record<string, string[]> | undefined {

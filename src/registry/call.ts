@@ -118,6 +118,7 @@ export class Call implements OperationContext {
   /** The promise of the handler, while the call does not track its end. */
   #result: Promise<unknown> | undefined = undefined;
   #onEnd: ((error: CallError) => void) | undefined = undefined;
+  /** Removes the timer and the listeners of the call. */
   #stopWatching: (() => void) | undefined = undefined;
   #children: Set<Call> | undefined = undefined;
   #controller: AbortController | undefined = undefined;
@@ -228,6 +229,7 @@ export class Call implements OperationContext {
     input: unknown,
     options: CallOptions | undefined,
   ): Promise<ResponseEnvelope> {
+    if (call.#isAbortable) call.#watch();
     const run = () => Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
     if (call.#tracksEnd) return run();
     call.#tracksEnd = true;
@@ -250,6 +252,7 @@ export class Call implements OperationContext {
     const operation = call.#find("subscribe");
     const { middleware } = operation;
     call.#onEnd = onEnd;
+    call.#checkLimits();
     call.#watch();
     const validated = await call.#validate(operation, input, middleware.length > 0);
     try {
@@ -301,6 +304,7 @@ export class Call implements OperationContext {
   }
 
   get signal(): AbortSignal {
+    if (this.#isAbortable) this.#watch();
     this.#controller ??= new AbortController();
     if (this.#ended !== undefined) this.#controller.abort(this.#ended);
     return this.#controller.signal;
@@ -360,9 +364,12 @@ export class Call implements OperationContext {
     const entry = core.operations.get(this.#operationId);
     if (entry === undefined || core.isClosed) this.#throwIfNotFound(entry);
     if (entry.isSubscription !== (used === "subscribe")) throw wrongType(entry, used);
-    if (entry.demandsScopes && !this.#isExempt(entry)) {
-      const decision = checkScopes(entry.access, this.identity);
+    const { identity } = this;
+    // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.
+    if (entry.demandsScopes && (identity === undefined || identity !== entry.allowed) && !this.#isExempt(entry)) {
+      const decision = checkScopes(entry.access, identity);
       if (decision !== true) throw denied(entry.id, decision);
+      entry.allowed = identity;
     }
     const { callDepth } = core.limits;
     if (this.#depth > callDepth) {
@@ -406,7 +413,7 @@ export class Call implements OperationContext {
         if (startedAt !== undefined) emitCall(core, this, id, "started", {});
         if (this.#ended !== undefined) return; // A listener ended the call.
         const operation = this.#find("execute");
-        this.#watch();
+        this.#checkLimits();
         this.#run(operation, input).then(resolve, reject);
       } catch (error) {
         this.#finish();
@@ -450,11 +457,14 @@ export class Call implements OperationContext {
     }
     if (typeof (result as Partial<PromiseLike<unknown>> | undefined)?.then !== "function") this.#finish();
     const promise = Promise.resolve(result);
-    if (!this.#tracksEnd) {
-      this.#result = promise;
-      return promise.then(operation.wrap, operation.throwFailure);
-    }
-    return promise.then(
+    if (this.#tracksEnd) return this.#settle(operation, promise);
+    this.#result = promise;
+    return promise.then(operation.wrap, operation.throwFailure);
+  }
+
+  /** Wraps the result of a handler whose end the call notices. */
+  #settle(operation: CompiledOperation, result: Promise<unknown>): Promise<ResponseEnvelope> {
+    const envelope = result.then(
       (value) => {
         this.#finish();
         return operation.wrap(value);
@@ -464,12 +474,16 @@ export class Call implements OperationContext {
         return operation.throwFailure(error);
       },
     );
+    // The reaction of a handler that has settled already is ahead in the queue: its call needs no timer and no listeners.
+    if (this.#isAbortable) queueMicrotask(() => this.#watch());
+    return envelope;
   }
 
   /** Runs the same steps if one of them may have to wait: a resource rule, a Standard Schema or middleware. */
   async #runSteps(operation: CompiledOperation, input: unknown): Promise<ResponseEnvelope> {
     // Middleware that is added or removed later does not affect a running call.
     const { middleware } = operation;
+    if (this.#isAbortable) this.#watch();
     try {
       const validated = await this.#validate(operation, input, middleware.length > 0);
       let result: unknown;
@@ -558,8 +572,8 @@ export class Call implements OperationContext {
     this.#stopWatching?.();
   }
 
-  /** Makes the deadline, the signals and the parent call end this call. Throws if one of them has already ended it. */
-  #watch(): void {
+  /** Throws if the options are invalid, or if the deadline, a signal or the parent call has already ended this call. */
+  #checkLimits(): void {
     const id = this.#operationId;
     const { deadline } = this;
     const options = this.#options;
@@ -571,23 +585,34 @@ export class Call implements OperationContext {
     if (invalid !== undefined) throw markPipelineError(id, invalid);
     if (parent !== undefined && parent.#ended !== undefined) throw this.#toOwn(parent.#ended, parent.#hasExpired);
     for (const signal of [own, base]) if (signal?.aborted) throw this.#toOwn(aborted(id, signal.reason, false), false);
-    if (deadline !== undefined && deadline <= Date.now()) {
-      const mistake = options?.deadline === undefined ? undefined : checkPastDeadline(id, options.deadline);
-      throw mistake === undefined ? this.#toOwn(undefined, true) : markPipelineError(id, mistake);
-    }
-    const abort = (reason: unknown) => this.#end(aborted(id, reason, this.#hasStarted));
-    const stopOwn = onAbort(own, abort);
-    const stopBase = onAbort(base, abort);
-    const timer = deadline === undefined ? undefined : startTimer(() => this.#expire(), deadline - Date.now());
+    if (deadline === undefined || deadline > Date.now()) return;
+    const mistake = options?.deadline === undefined ? undefined : checkPastDeadline(id, options.deadline);
+    throw mistake === undefined ? this.#toOwn(undefined, true) : markPipelineError(id, mistake);
+  }
+
+  /** Makes the deadline, the signals and the parent call end this call, from now on until it has finished. */
+  #watch(): void {
+    if (this.#stopWatching !== undefined || this.#state === "finished" || this.#ended !== undefined) return;
+    const parent = this.#parent;
+    const own = this.#options?.signal;
+    const base = this.#options?.[baseSignal];
+    const abort = (reason: unknown) => this.#end(aborted(this.#operationId, reason, this.#hasStarted));
+    const left = this.deadline === undefined ? Number.POSITIVE_INFINITY : this.deadline - Date.now();
+    if (left <= 0) return this.#expire();
+    const stopOwn = own && onAbort(own, abort);
+    const stopBase = base && onAbort(base, abort);
+    const timer = startTimer(() => this.#expire(), left);
     if (parent !== undefined) parent.#children ??= new Set();
     const siblings = parent === undefined ? undefined : parent.#children;
     siblings?.add(this);
     this.#stopWatching = () => {
-      timer?.stop();
-      stopOwn();
-      stopBase();
+      timer.stop();
+      stopOwn?.();
+      stopBase?.();
       siblings?.delete(this);
     };
+    for (const signal of [own, base]) if (signal?.aborted) abort(signal.reason);
+    if (parent !== undefined && parent.#ended !== undefined) this.#endLike(parent);
   }
 
   #expire(): void {
@@ -602,7 +627,12 @@ export class Call implements OperationContext {
     this.#stopWatching?.();
     this.#onEnd?.(error);
     this.#controller?.abort(error);
-    for (const child of this.#children ?? []) child.#end(child.#toOwn(error, hasExpired), hasExpired);
+    for (const child of this.#children ?? []) child.#endLike(this);
+  }
+
+  /** Ends this call for the reason that ended its parent. */
+  #endLike(parent: Call): void {
+    this.#end(this.#toOwn(parent.#ended, parent.#hasExpired), parent.#hasExpired);
   }
 
   /** Converts the error that ended the parent call to the error of this call. */

@@ -45,6 +45,10 @@ interface InstalledMiddleware {
 /** The part of a registry that calls use: operations, middleware, listeners and limits. */
 export class RegistryCore {
   readonly limits: Required<Limits>;
+  /** The output policy of specs without one. */
+  readonly outputPolicy: OutputPolicy;
+  /** Logs a warning about an operation, if `isLogging`. */
+  readonly warn: WarnOnce;
   /** Whether warnings about operations and sources are logged. */
   readonly isLogging: boolean;
   /** Timeout of direct calls without a timeout or deadline, in ms. */
@@ -68,9 +72,7 @@ export class RegistryCore {
   isClosed = false;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
-  readonly #warn: WarnOnce;
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
-  readonly #outputPolicy: OutputPolicy;
 
   constructor(options: RegistryOptions) {
     assertObject("OperationRegistry", options, "new OperationRegistry({ defaultTimeout: 5_000 })");
@@ -90,10 +92,10 @@ export class RegistryCore {
     }
     if (problems.length > 0) throw validationError("options", problems);
     this.#customAuth = customAuth;
-    this.#outputPolicy = outputPolicy;
+    this.outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
     this.isLogging = log;
-    this.#warn = createRegistryWarn(log);
+    this.warn = createRegistryWarn(log);
     this.defaultTimeout = resolveDuration("defaultTimeout", defaultTimeout, undefined);
   }
 
@@ -163,8 +165,7 @@ export class RegistryCore {
   #activate(entry: OperationEntry): void {
     const { hasListeners } = this.changes;
     const kind = hasListeners && this.operations.has(entry.id) ? "changed" : "added";
-    entry.warn = this.#warn;
-    entry.defaultPolicy = this.#outputPolicy;
+    entry.home = this;
     this.operations.set(entry.id, entry);
     this.#namespaces = undefined;
     this.#searchIndex?.put(entry);
@@ -196,7 +197,7 @@ export class RegistryCore {
   compile(entry: OperationEntry): CompiledOperation {
     const { handler, id } = entry;
     if (handler === undefined) throw markPipelineError(id, handlerMissing(id));
-    entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? entry.defaultPolicy);
+    entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? this.outputPolicy);
     entry.compiled.setMiddleware(this.#middlewareOf(entry));
     return entry.compiled;
   }

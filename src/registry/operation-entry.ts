@@ -6,6 +6,7 @@ import {
   CallError,
   copySpec,
   formatOperationId,
+  type Identity,
   type IOperationDefinition,
   type OperationHandler,
   type OperationSpec,
@@ -51,7 +52,13 @@ export interface OperationOwner {
   onWaiting(waiting: OperationEntry, active: OperationEntry): void;
 }
 
-const ignore: WarnOnce = () => {};
+/** What an operation uses of its registry. */
+interface Home {
+  /** The output policy of specs without one. */
+  readonly outputPolicy: OutputPolicy;
+  /** Logs a warning, if the registry logs warnings. */
+  readonly warn: WarnOnce;
+}
 
 /**
  * One registered operation. Small, because there may be many thousands. Everything that needs a compiled schema is in
@@ -62,7 +69,6 @@ export class OperationEntry {
   readonly spec: OperationSpec;
   /** The source that offered the operation. Absent for operations of the program. */
   readonly owner: OperationOwner | undefined;
-  readonly isSubscription: boolean;
   /** Whether the operation requires scopes. */
   readonly demandsScopes: boolean;
   /** Whether the peer that serves the operation checks its access rule, so that it is not checked for calls of this process. */
@@ -70,10 +76,10 @@ export class OperationEntry {
   /** Set later for an operation that was registered by its spec alone. */
   handler: OperationHandler | SubscriptionHandler | undefined;
   compiled: CompiledOperation | undefined = undefined;
-  /** Logs a warning about the operation, if its registry logs warnings. Set when it is registered. */
-  warn: WarnOnce = ignore;
-  /** The policy of the registry, for a spec without one. Set when it is registered. */
-  defaultPolicy: OutputPolicy = "cast";
+  /** The copy of the identity that its scopes allowed last. */
+  allowed: Identity | undefined = undefined;
+  /** The registry of the operation. Set when it is registered. */
+  home: Home | undefined = undefined;
   /** Whether defaults of the input are filled in. */
   readonly fillsDefaults: boolean;
   /** For a Standard Schema: converts the validated input to the input of the handler. */
@@ -85,7 +91,6 @@ export class OperationEntry {
   constructor(id: string, definition: RegisteredOperation, owner?: OperationOwner) {
     this.id = id;
     this.owner = owner;
-    this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     this.fillsDefaults = definition.fillDefaults ?? true;
@@ -104,6 +109,10 @@ export class OperationEntry {
     }
     const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
     this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;
+  }
+
+  get isSubscription(): boolean {
+    return this.spec.type === OperationType.SUBSCRIPTION;
   }
 
   /** A frozen copy, so that a rule cannot change after the operation was registered. */
@@ -128,7 +137,7 @@ export class OperationEntry {
       const spec = toPublicSpec(this.spec);
       if (this.fillsDefaults) spec.inputSchema = toCallerView(spec.inputSchema);
       // Importers would normalise again what this policy leaves as it is.
-      if (this.defaultPolicy !== "cast") spec.outputPolicy ??= this.defaultPolicy;
+      if (this.home !== undefined && this.home.outputPolicy !== "cast") spec.outputPolicy ??= this.home.outputPolicy;
       this.#published = Object.freeze(spec);
     }
     return this.#published;

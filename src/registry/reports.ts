@@ -40,18 +40,23 @@ export function emitCall<Kind extends RegistryCallEvent["kind"]>(
 }
 
 /** Warns that data did not match its schema: once per operation and kind, because it tends to happen on every call. */
-export function reportDrift({ id, warn }: OperationEntry, drift: readonly Drift[]): void {
+export function reportDrift({ id, home }: OperationEntry, drift: readonly Drift[]): void {
   for (const { kind, path } of drift) {
-    warn(`${id} ${kind}`, driftMessages[kind], { operationId: id, kind, path, place: path === "" ? "data" : path });
+    home?.warn(`${id} ${kind}`, driftMessages[kind], {
+      operationId: id,
+      kind,
+      path,
+      place: path === "" ? "data" : path,
+    });
   }
 }
 
 /** Warns that the details of a declared error do not match the schema that was declared for them. */
-export function reportUndeclaredDetails({ id, spec, warn }: OperationEntry, error: CallError): void {
+export function reportUndeclaredDetails({ id, spec, home }: OperationEntry, error: CallError): void {
   const declared = spec.errorSchemas?.find(({ code }) => code === error.code);
   if (declared === undefined || matches(declared.schema, error.details)) return;
   const message = "{operationId} threw {code} with details that do not match the schema declared for them.";
-  warn(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
+  home?.warn(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
 }
 
 /** Returns whether details match a schema. Details or a schema that throw must not hide the error. */

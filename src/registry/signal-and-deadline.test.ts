@@ -106,6 +106,7 @@ describe("signal and deadline", () => {
     const registry = createEchoes({ handler: () => slow.promise });
 
     const answer = registry.execute("test.echo", {}, { deadline: Date.now() + 1_000 });
+    await vi.advanceTimersByTimeAsync(0); // The timer starts when the handler has not settled immediately.
     vi.setSystemTime(Date.now() + 3_600_000);
     await vi.advanceTimersByTimeAsync(500);
     slow.resolve("ok");
