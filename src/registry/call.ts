@@ -46,7 +46,7 @@ import type { OperationEntry } from "./operation-entry.ts";
 import { emitCall, reportLateResult } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
-// One call from its start to its envelope. The steps, in this order: find, scopes, watch, validate, resource, run, wrap.
+// One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
 
 /** The signal of a client or an env, besides the `signal` of a single call. Either one ends the call. */
 export const baseSignal = Symbol("base signal");
