@@ -113,10 +113,6 @@ export class Call implements OperationContext {
   #ended: CallError | undefined = undefined;
   /** Whether its deadline ended the call. */
   #hasExpired = false;
-  /** Whether the call notices when its handler ends, which matters for trust, progress, and calls that can end early. */
-  #tracksEnd: boolean;
-  /** The promise of the handler, while the call does not track its end. */
-  #result: Promise<unknown> | undefined = undefined;
   #onEnd: ((error: CallError) => void) | undefined = undefined;
   /** Removes the timer and the listeners of the call. */
   #stopWatching: (() => void) | undefined = undefined;
@@ -140,8 +136,6 @@ export class Call implements OperationContext {
     this.#parent = parent;
     this.#origin = origin;
     this.#isTrusted = isTrusted;
-    // Progress that is reported after the end is dropped.
-    this.#tracksEnd = options?.onProgress !== undefined;
     // The consumer of a subscription may leave at any time.
     const hasSignal = options?.signal !== undefined || options?.[baseSignal] !== undefined;
     const canEnd = isSubscription || hasSignal || options?.timeout !== undefined;
@@ -230,14 +224,7 @@ export class Call implements OperationContext {
     options: CallOptions | undefined,
   ): Promise<ResponseEnvelope> {
     if (call.#isAbortable) call.#watch();
-    const run = () => Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
-    if (call.#tracksEnd) return run();
-    call.#tracksEnd = true;
-    if (call.#result === undefined) return run();
-    // If the handler has ended, the reaction to its end is ahead in the queue.
-    const finish = () => call.#finish();
-    call.#result.then(finish, finish);
-    return Promise.resolve().then(run);
+    return Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
   }
 
   /**
@@ -249,17 +236,14 @@ export class Call implements OperationContext {
     input: unknown,
     onEnd: (error: CallError) => void,
   ): Promise<{ operation: CompiledOperation; result: unknown }> {
-    const operation = call.#find("subscribe");
-    const { middleware } = operation;
     call.#onEnd = onEnd;
-    call.#checkLimits();
-    call.#watch();
-    const validated = await call.#validate(operation, input, middleware.length > 0);
+    let operation: CompiledOperation;
     try {
-      return { operation, result: await call.#invoke(operation, middleware, validated) };
+      operation = call.#findWithin("subscribe");
     } catch (error) {
-      throw error === call.#ended ? error : operation.toFailure(error);
+      throw notStarted(call.#operationId, error);
     }
+    return { operation, result: await call.#runSteps(operation, input) };
   }
 
   /** Ends a subscription's call early. Has no effect on a call that has ended. */
@@ -333,7 +317,9 @@ export class Call implements OperationContext {
         return Promise.reject(new TypeError(`call() takes a definition or the id of an operation, not ${given}.`));
       }
       const entry = this.#core.operations.get(id);
-      if (entry?.isSubscription) return Promise.reject(wrongType(entry, "call"));
+      if (entry?.isSubscription) {
+        return Promise.reject(markPipelineError(id, wrongOperationType(id, entry.spec.type, "call")));
+      }
       return Call.nested(this, "trust", id, input, options).then((envelope) => dataOf(id, envelope));
     };
     return run as never;
@@ -363,18 +349,17 @@ export class Call implements OperationContext {
     const core = this.#core;
     const entry = core.operations.get(this.#operationId);
     if (entry === undefined || core.isClosed) this.#throwIfNotFound(entry);
-    if (entry.isSubscription !== (used === "subscribe")) throw wrongType(entry, used);
+    if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.
     if (entry.demandsScopes && (identity === undefined || identity !== entry.allowed) && !this.#isExempt(entry)) {
       const decision = checkScopes(entry.access, identity);
-      if (decision !== true) throw denied(entry.id, decision);
+      if (decision !== true) throw accessDenied(entry.id, decision);
       entry.allowed = identity;
     }
     const { callDepth } = core.limits;
     if (this.#depth > callDepth) {
-      const problem = `Calls are nested too deeply at "${entry.id}"`;
-      throw markPipelineError(entry.id, limitExceeded(problem, "callDepth", callDepth));
+      throw limitExceeded(`Calls are nested too deeply at "${entry.id}"`, "callDepth", callDepth);
     }
     return entry.compiled ?? core.compile(entry);
   }
@@ -384,12 +369,12 @@ export class Call implements OperationContext {
     const id = this.#operationId;
     // Calls that are running when the registry is closed continue, and so do the calls that they make.
     if (core.isClosed && this.#parent === undefined) {
-      throw markPipelineError(id, unavailable("The registry is closed.", { mayHaveRun: false }));
+      throw unavailable("The registry is closed.", { mayHaveRun: false });
     }
     if (entry !== undefined) return;
-    if (typeof id !== "string") throw markPipelineError(id, notAnId(id));
-    if (core.mayAppear(id)) throw markPipelineError(id, notServedNow(id));
-    throw markPipelineError(id, operationNotFound(id, nearestOperation(id, core.specs(), this.identity)));
+    if (typeof id !== "string") throw notAnId(id);
+    if (core.mayAppear(id)) throw notServedNow(id);
+    throw operationNotFound(id, nearestOperation(id, core.specs(), this.identity));
   }
 
   /**
@@ -406,15 +391,12 @@ export class Call implements OperationContext {
     const core = this.#core;
     const id = this.#operationId;
     const startedAt = core.calls.hasListeners ? performance.now() : undefined;
-    this.#tracksEnd = true;
     const result = new Promise<ResponseEnvelope>((resolve, reject) => {
       this.#onEnd = reject;
       try {
         if (startedAt !== undefined) emitCall(core, this, id, "started", {});
         if (this.#ended !== undefined) return; // A listener ended the call.
-        const operation = this.#find("execute");
-        this.#checkLimits();
-        this.#run(operation, input).then(resolve, reject);
+        this.#run(this.#findWithin("execute"), input).then(resolve, reject);
       } catch (error) {
         this.#finish();
         reject(notStarted(id, error));
@@ -438,13 +420,15 @@ export class Call implements OperationContext {
   }
 
   /**
-   * Runs the steps from validate on. If none of them has to wait, everything up to the handler is synchronous, and a call
-   * that does not need to know when its handler ends creates no closure: the bench `execute` needs both. Throws or rejects
-   * with a `CallError`.
+   * Runs the steps from validate on. If none of them has to wait, everything up to the handler is synchronous: the bench
+   * `execute` needs it. Throws or rejects with a `CallError`.
    */
   #run(operation: CompiledOperation, input: unknown): Promise<ResponseEnvelope> {
     if (operation.hasAsyncStep || (operation.demandsResource && !this.#isExempt(operation.entry))) {
-      return this.#runSteps(operation, input);
+      const wrap = operation.middleware.length === 0 ? operation.wrap : operation.wrapAny;
+      return this.#runSteps(operation, input)
+        .finally(() => this.#finish())
+        .then(wrap);
     }
     const validated = operation.isForwarding ? input : operation.validate(input);
     this.#start();
@@ -452,26 +436,17 @@ export class Call implements OperationContext {
     try {
       result = operation.handler(validated, this);
     } catch (error) {
-      this.#finish();
-      return Promise.reject(operation.toFailure(error));
+      result = Promise.reject(error);
     }
     if (typeof (result as Partial<PromiseLike<unknown>> | undefined)?.then !== "function") this.#finish();
-    const promise = Promise.resolve(result);
-    if (this.#tracksEnd) return this.#settle(operation, promise);
-    this.#result = promise;
-    return promise.then(operation.wrap, operation.throwFailure);
-  }
-
-  /** Wraps the result of a handler whose end the call notices. */
-  #settle(operation: CompiledOperation, result: Promise<unknown>): Promise<ResponseEnvelope> {
-    const envelope = result.then(
+    const envelope = Promise.resolve(result).then(
       (value) => {
         this.#finish();
         return operation.wrap(value);
       },
       (error) => {
         this.#finish();
-        return operation.throwFailure(error);
+        throw operation.toFailure(error);
       },
     );
     // The reaction of a handler that has settled already is ahead in the queue: its call needs no timer and no listeners.
@@ -479,22 +454,16 @@ export class Call implements OperationContext {
     return envelope;
   }
 
-  /** Runs the same steps if one of them may have to wait: a resource rule, a Standard Schema or middleware. */
-  async #runSteps(operation: CompiledOperation, input: unknown): Promise<ResponseEnvelope> {
+  /** Runs the steps validate, resource and run, if one of them may have to wait. Rejects with a `CallError`. */
+  async #runSteps(operation: CompiledOperation, input: unknown): Promise<unknown> {
     // Middleware that is added or removed later does not affect a running call.
     const { middleware } = operation;
     if (this.#isAbortable) this.#watch();
+    const validated = await this.#validate(operation, input, middleware.length > 0);
     try {
-      const validated = await this.#validate(operation, input, middleware.length > 0);
-      let result: unknown;
-      try {
-        result = await this.#invoke(operation, middleware, validated);
-      } catch (error) {
-        throw error === this.#ended ? error : operation.toFailure(error);
-      }
-      return middleware.length === 0 ? operation.wrap(result) : operation.wrapAny(result);
-    } finally {
-      this.#finish();
+      return await this.#invoke(operation, middleware, validated);
+    } catch (error) {
+      throw error === this.#ended ? error : operation.toFailure(error);
     }
   }
 
@@ -517,19 +486,19 @@ export class Call implements OperationContext {
   async #checkResourceRule({ id, spec, access }: OperationEntry, input: unknown): Promise<void> {
     const { identity, metadata } = this;
     const decision = checkResource(access, identity, input);
-    if (decision !== true) throw denied(id, decision);
+    if (decision !== true) throw accessDenied(id, decision);
     const name = access.customAuth;
     if (name === undefined) return;
     const decide = this.#core.customAuth(name);
-    if (decide === undefined) throw denied(id, `the registry has no customAuth "${name}"`);
+    if (decide === undefined) throw accessDenied(id, `the registry has no customAuth "${name}"`);
     let allowed: unknown;
     try {
       allowed = await decide({ identity, input, spec, metadata });
     } catch (cause) {
       const { code, message, details } = accessDenied(id, `customAuth "${name}" failed`);
-      throw markPipelineError(id, new CallError(code, message, details, { cause, mayHaveRun: false }));
+      throw new CallError(code, message, details, { cause, mayHaveRun: false });
     }
-    if (allowed !== true) throw denied(id, `customAuth "${name}" did not return true`);
+    if (allowed !== true) throw accessDenied(id, `customAuth "${name}" did not return true`);
   }
 
   /** Runs middleware, outermost first, then the handler. Throws when the call has ended before that. */
@@ -572,38 +541,40 @@ export class Call implements OperationContext {
     this.#stopWatching?.();
   }
 
-  /** Throws if the options are invalid, or if the deadline, a signal or the parent call has already ended this call. */
-  #checkLimits(): void {
-    const id = this.#operationId;
+  /**
+   * Runs the steps find and scopes. Then throws if the options are invalid, or if the deadline, a signal or the parent call
+   * has already ended this call.
+   */
+  #findWithin(used: "execute" | "subscribe"): CompiledOperation {
+    const operation = this.#find(used);
     const { deadline } = this;
+    const id = this.#operationId;
     const options = this.#options;
-    const parent = this.#parent;
-    const own = options?.signal;
-    const base = options?.[baseSignal];
+    const [own, base] = [options?.signal, options?.[baseSignal]];
     const invalid =
       checkCallOptions(id, options?.deadline, own, options?.timeout) ?? checkCallOptions(id, undefined, base);
-    if (invalid !== undefined) throw markPipelineError(id, invalid);
-    if (parent !== undefined && parent.#ended !== undefined) throw this.#toOwn(parent.#ended, parent.#hasExpired);
-    for (const signal of [own, base]) if (signal?.aborted) throw this.#toOwn(aborted(id, signal.reason, false), false);
-    if (deadline === undefined || deadline > Date.now()) return;
-    const mistake = options?.deadline === undefined ? undefined : checkPastDeadline(id, options.deadline);
-    throw mistake === undefined ? this.#toOwn(undefined, true) : markPipelineError(id, mistake);
+    if (invalid !== undefined) throw invalid;
+    const endedLikeParent = this.#endOfParent();
+    if (endedLikeParent !== undefined) throw endedLikeParent;
+    for (const signal of [own, base]) if (signal?.aborted) throw aborted(id, signal.reason, false);
+    if (deadline === undefined || deadline > Date.now()) return operation;
+    throw (
+      (options?.deadline === undefined ? undefined : checkPastDeadline(id, options.deadline)) ?? timedOut(id, false)
+    );
   }
 
   /** Makes the deadline, the signals and the parent call end this call, from now on until it has finished. */
   #watch(): void {
     if (this.#stopWatching !== undefined || this.#state === "finished" || this.#ended !== undefined) return;
     const parent = this.#parent;
-    const own = this.#options?.signal;
-    const base = this.#options?.[baseSignal];
+    const [own, base] = [this.#options?.signal, this.#options?.[baseSignal]];
     const abort = (reason: unknown) => this.#end(aborted(this.#operationId, reason, this.#hasStarted));
     const left = this.deadline === undefined ? Number.POSITIVE_INFINITY : this.deadline - Date.now();
     if (left <= 0) return this.#expire();
     const stopOwn = own && onAbort(own, abort);
     const stopBase = base && onAbort(base, abort);
     const timer = startTimer(() => this.#expire(), left);
-    if (parent !== undefined) parent.#children ??= new Set();
-    const siblings = parent === undefined ? undefined : parent.#children;
+    const siblings = parent === undefined ? undefined : (parent.#children ??= new Set());
     siblings?.add(this);
     this.#stopWatching = () => {
       timer.stop();
@@ -612,35 +583,36 @@ export class Call implements OperationContext {
       siblings?.delete(this);
     };
     for (const signal of [own, base]) if (signal?.aborted) abort(signal.reason);
-    if (parent !== undefined && parent.#ended !== undefined) this.#endLike(parent);
+    this.#endLikeParent();
   }
 
   #expire(): void {
-    this.#end(timedOut(this.#operationId, this.#hasStarted), true);
+    this.#hasExpired = true;
+    this.#end(timedOut(this.#operationId, this.#hasStarted));
   }
 
   /** Ends the call early: notifies its caller, the handler's signal, and the calls that the handler has made. */
-  #end(error: CallError, hasExpired = false): void {
+  #end(error: CallError): void {
     if (this.#state === "finished" || this.#ended !== undefined) return;
     this.#ended = markPipelineError(this.#operationId, error);
-    this.#hasExpired = hasExpired;
     this.#stopWatching?.();
     this.#onEnd?.(error);
     this.#controller?.abort(error);
-    for (const child of this.#children ?? []) child.#endLike(this);
+    for (const child of this.#children ?? []) child.#endLikeParent();
   }
 
-  /** Ends this call for the reason that ended its parent. */
-  #endLike(parent: Call): void {
-    this.#end(this.#toOwn(parent.#ended, parent.#hasExpired), parent.#hasExpired);
+  #endLikeParent(): void {
+    const error = this.#endOfParent();
+    if (error !== undefined) this.#end(error);
   }
 
-  /** Converts the error that ended the parent call to the error of this call. */
-  #toOwn(error: CallError | undefined, hasExpired: boolean): CallError {
-    const id = this.#operationId;
-    if (hasExpired) return markPipelineError(id, timedOut(id, this.#hasStarted));
-    const reason = error?.code === "ABORTED" ? error.cause : error;
-    return markPipelineError(id, aborted(id, reason, this.#hasStarted));
+  /** Returns the error of this call if its parent call was ended early. */
+  #endOfParent(): CallError | undefined {
+    const parent = this.#parent;
+    if (parent === undefined || parent.#ended === undefined) return undefined;
+    if (parent.#hasExpired) return timedOut(this.#operationId, this.#hasStarted);
+    const { code, cause } = parent.#ended;
+    return aborted(this.#operationId, code === "ABORTED" ? cause : parent.#ended, this.#hasStarted);
   }
 }
 
@@ -663,14 +635,6 @@ function idOf(operation: unknown): string | undefined {
   const { namespace, name } = (operation ?? {}) as Partial<CallableOperation>;
   const hasNames = typeof namespace === "string" && typeof name === "string";
   return hasNames ? formatOperationId(namespace, name) : undefined;
-}
-
-function wrongType({ id, spec }: OperationEntry, used: "execute" | "subscribe" | "call"): CallError {
-  return markPipelineError(id, wrongOperationType(id, spec.type, used));
-}
-
-function denied(id: string, decision: string): CallError {
-  return markPipelineError(id, accessDenied(id, decision));
 }
 
 function nextAfterEnd(id: string): CallError {

@@ -62,11 +62,6 @@ export class CompiledOperation {
     this.hasAsyncStep = middleware.length > 0 || this.entry.validate !== undefined;
   }
 
-  /** Bound, so that it can be passed to `then`. */
-  readonly throwFailure = (error: unknown): never => {
-    throw this.toFailure(error);
-  };
-
   /** Converts an error of the handler to the `CallError` that its caller receives. */
   toFailure(error: unknown): CallError {
     const failure = toFailure(this.entry, error);
@@ -99,7 +94,7 @@ export class CompiledOperation {
       const keys = path.map((part) => String(typeof part === "object" ? part.key : part));
       return { path: extendPointer("", ...keys), message };
     });
-    throw markPipelineError(id, validationError(`input of "${id}"`, errors, result.issues.length));
+    throw validationError(`input of "${id}"`, errors, result.issues.length);
   }
 
   #validateSlowly({ compiled, fill, reader }: InputStep, given: unknown): unknown {
@@ -111,7 +106,7 @@ export class CompiledOperation {
     const checked = value === undefined ? (fill?.({}) ?? {}) : input;
     const { errors, total } = compiled.errors(checked);
     if (total === 0) return checked;
-    throw markPipelineError(id, validationError(`input of "${id}"`, errors, total));
+    throw validationError(`input of "${id}"`, errors, total);
   }
 }
 
@@ -141,6 +136,6 @@ function readSchema<T>(
     return read(spec[which]);
   } catch (cause) {
     const message = `"${id}" cannot be called: its ${which} cannot be used. ${mapError(cause).message}`;
-    throw markPipelineError(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
+    throw new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false });
   }
 }

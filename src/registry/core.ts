@@ -18,7 +18,6 @@ import {
   validationError,
 } from "../operation/inside.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
-import { markPipelineError } from "./failures.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { createRegistryWarn, reportListener } from "./reports.ts";
@@ -196,7 +195,7 @@ export class RegistryCore {
   /** Compiles the schemas and handler of an operation. Throws a `CallError` when it cannot be called. */
   compile(entry: OperationEntry): CompiledOperation {
     const { handler, id } = entry;
-    if (handler === undefined) throw markPipelineError(id, handlerMissing(id));
+    if (handler === undefined) throw handlerMissing(id);
     entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? this.outputPolicy);
     entry.compiled.setMiddleware(this.#middlewareOf(entry));
     return entry.compiled;

@@ -32,9 +32,9 @@ export function showOperation(error: CallError, operationId: string): CallError 
   return error;
 }
 
-/** Returns the error for input or options whose getters threw. A `CallError` is returned unchanged. */
+/** Marks the error of a step before the handler. A getter of the input or options may have thrown any value. */
 export function notStarted(operationId: string, cause: unknown): CallError {
-  if (isCallError(cause)) return cause;
+  if (isCallError(cause)) return markPipelineError(operationId, cause);
   const { code, message } = mapError(cause);
   return markPipelineError(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }

@@ -11,7 +11,7 @@ import {
 import { Call, type CallOrigin } from "./call.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
-import { markPipelineError, notStarted } from "./failures.ts";
+import { markPipelineError } from "./failures.ts";
 import { emitCall, reportAbandoned } from "./reports.ts";
 
 /** Subscribes to an operation. The handler starts with the first `next()`. With `origin`, for a request from outside. */
@@ -120,7 +120,7 @@ export class Subscription {
       this.#onOpen?.();
     } catch (error) {
       if (this.values.isClosed && error !== this.#error) reportAbandoned(id, error);
-      return this.#fail(notStarted(id, error));
+      return this.#fail(mapError(error));
     }
     this.pull();
   }
