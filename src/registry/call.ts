@@ -1,10 +1,7 @@
 import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import { describeValue } from "../internal/text.ts";
-import { startTimer } from "../internal/timers.ts";
-import { onAbort } from "../internal/wait.ts";
 import {
-  aborted,
   accessDenied,
   type CallableOperation,
   CallError,
@@ -32,7 +29,6 @@ import {
   type ResponseEnvelope,
   requestFields,
   type SubscribeOptions,
-  timedOut,
   toIdentity,
   unavailable,
   writeRequestFields,
@@ -42,8 +38,9 @@ import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
+import { Lifetime } from "./lifetime.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitCall, reportLateResult } from "./reports.ts";
+import { emitCall } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
@@ -106,18 +103,9 @@ export class Call implements OperationContext {
   readonly #isRemote: boolean;
   /** Whether the call skips access rules. */
   readonly #isTrusted: boolean;
-  /** Whether something can end the call early. */
-  readonly #isAbortable: boolean;
   #state: "waiting" | "running" | "finished" = "waiting";
-  /** The error that ended the call early. */
-  #ended: CallError | undefined = undefined;
-  /** Whether its deadline ended the call. */
-  #hasExpired = false;
-  #onEnd: ((error: CallError) => void) | undefined = undefined;
-  /** Removes the timer and the listeners of the call. */
-  #stopWatching: (() => void) | undefined = undefined;
-  #children: Set<Call> | undefined = undefined;
-  #controller: AbortController | undefined = undefined;
+  /** Absent if nothing can end the call early. */
+  #lifetime: Lifetime | undefined = undefined;
   #requestId: string | undefined = undefined;
   #env: OperationEnv | undefined = undefined;
 
@@ -136,9 +124,6 @@ export class Call implements OperationContext {
     this.#parent = parent;
     this.#origin = origin;
     this.#isTrusted = isTrusted;
-    // The consumer of a subscription may leave at any time.
-    const hasSignal = options?.signal !== undefined || options?.[baseSignal] !== undefined;
-    const canEnd = isSubscription || hasSignal || options?.timeout !== undefined;
     if (parent === undefined) {
       this.identity = options?.identity === undefined ? undefined : toIdentity(options.identity);
       const isDirectCall = origin === undefined && !isSubscription;
@@ -147,7 +132,6 @@ export class Call implements OperationContext {
       this.parentRequestId = (origin ?? options)?.parentRequestId;
       this.#depth = origin === undefined ? 0 : origin.depth;
       this.#isRemote = origin?.isRemote === true;
-      this.#isAbortable = canEnd || origin !== undefined || this.deadline !== undefined;
     } else {
       this.identity = parent.identity;
       this.deadline = earlier(parent.deadline, deadlineOf(options, undefined));
@@ -155,7 +139,15 @@ export class Call implements OperationContext {
       this.parentRequestId = parent.requestId;
       this.#depth = parent.#depth + 1;
       this.#isRemote = parent.#isRemote;
-      this.#isAbortable = canEnd || parent.#isAbortable || this.deadline !== undefined;
+    }
+    const signal = options?.signal;
+    const base = options?.[baseSignal];
+    // The consumer of a subscription may leave at any time, and the caller of an incoming call may abort it.
+    const isLimited =
+      isSubscription || origin !== undefined || this.deadline !== undefined || parent?.abortable === true;
+    if (isLimited || signal !== undefined || base !== undefined || options?.timeout !== undefined) {
+      const limits = { deadline: this.deadline, signal, baseSignal: base };
+      this.#lifetime = new Lifetime(operationId, limits, parent === undefined ? undefined : parent.#lifetime);
     }
   }
 
@@ -188,7 +180,7 @@ export class Call implements OperationContext {
       const outer = parent ?? Call.of(options);
       const own = outer === parent ? options : undefined;
       const call = new Call(core, id, own, outer, undefined, isTrusted, false);
-      if (call.#isAbortable || core.calls.hasListeners) return call.#runWatched(input);
+      if (call.#lifetime !== undefined || core.calls.hasListeners) return call.#runWatched(input);
       return call.#run(call.#find("execute"), input);
     } catch (error) {
       return Promise.reject(notStarted(id, error));
@@ -200,8 +192,8 @@ export class Call implements OperationContext {
     const call = new Call(core, id, options, undefined, origin, false, false);
     return {
       run: (input) => call.#runWatched(input),
-      abort: (reason) => call.#end(aborted(id, reason, call.#hasStarted)),
-      end: (error) => call.#end(error),
+      abort: (reason) => call.#lifetime!.abort(reason),
+      end: (error) => call.#lifetime!.end(error),
     };
   }
 
@@ -223,7 +215,7 @@ export class Call implements OperationContext {
     input: unknown,
     options: CallOptions | undefined,
   ): Promise<ResponseEnvelope> {
-    if (call.#isAbortable) call.#watch();
+    call.#lifetime?.watch();
     return Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
   }
 
@@ -236,7 +228,7 @@ export class Call implements OperationContext {
     input: unknown,
     onEnd: (error: CallError) => void,
   ): Promise<{ operation: CompiledOperation; result: unknown }> {
-    call.#onEnd = onEnd;
+    call.#lifetime!.onEnd = onEnd;
     let operation: CompiledOperation;
     try {
       operation = call.#findWithin("subscribe");
@@ -248,7 +240,7 @@ export class Call implements OperationContext {
 
   /** Ends a subscription's call early. Has no effect on a call that has ended. */
   static end(call: Call, error: CallError): void {
-    call.#end(error);
+    call.#lifetime!.end(error);
   }
 
   /** Records that the handler of a subscription has ended. */
@@ -258,7 +250,7 @@ export class Call implements OperationContext {
 
   /** Whether the handler of a call was called. */
   static hasStarted(call: Call): boolean {
-    return call.#hasStarted;
+    return call.#state !== "waiting";
   }
 
   /** Returns what a call that is forwarded to a peer inherits from the call with this context. */
@@ -288,14 +280,12 @@ export class Call implements OperationContext {
   }
 
   get signal(): AbortSignal {
-    if (this.#isAbortable) this.#watch();
-    this.#controller ??= new AbortController();
-    if (this.#ended !== undefined) this.#controller.abort(this.#ended);
-    return this.#controller.signal;
+    this.#lifetime ??= new Lifetime(this.#operationId);
+    return this.#lifetime.signal;
   }
 
   get abortable(): boolean {
-    return this.#isAbortable;
+    return this.#lifetime?.isLimited === true;
   }
 
   get remote(): boolean {
@@ -332,16 +322,12 @@ export class Call implements OperationContext {
   /** Returns a bound function, so that a handler may destructure its context. */
   get progress(): (progress: Progress) => void {
     return (progress) => {
-      if (this.#state === "finished" || this.#ended !== undefined) return;
+      if (this.#state === "finished" || this.#lifetime?.error !== undefined) return;
       if (this.#core.calls.hasListeners) emitCall(this.#core, this, this.#operationId, "progressed", { progress });
       this.#origin?.reportProgress(progress);
       const listener = this.#options?.onProgress;
       if (listener !== undefined) notify(() => listener(progress), this.#core.onProgressError);
     };
-  }
-
-  get #hasStarted(): boolean {
-    return this.#state !== "waiting";
   }
 
   /** Runs the steps find and scopes, before the input is read. Throws a `CallError`. */
@@ -392,10 +378,9 @@ export class Call implements OperationContext {
     const id = this.#operationId;
     const startedAt = core.calls.hasListeners ? performance.now() : undefined;
     const result = new Promise<ResponseEnvelope>((resolve, reject) => {
-      this.#onEnd = reject;
+      if (this.#lifetime !== undefined) this.#lifetime.onEnd = reject;
       try {
         if (startedAt !== undefined) emitCall(core, this, id, "started", {});
-        if (this.#ended !== undefined) return; // A listener ended the call.
         this.#run(this.#findWithin("execute"), input).then(resolve, reject);
       } catch (error) {
         this.#finish();
@@ -450,7 +435,8 @@ export class Call implements OperationContext {
       },
     );
     // The reaction of a handler that has settled already is ahead in the queue: its call needs no timer and no listeners.
-    if (this.#isAbortable) queueMicrotask(() => this.#watch());
+    const lifetime = this.#lifetime;
+    if (lifetime !== undefined) queueMicrotask(() => lifetime.watch());
     return envelope;
   }
 
@@ -458,12 +444,12 @@ export class Call implements OperationContext {
   async #runSteps(operation: CompiledOperation, input: unknown): Promise<unknown> {
     // Middleware that is added or removed later does not affect a running call.
     const { middleware } = operation;
-    if (this.#isAbortable) this.#watch();
+    this.#lifetime?.watch();
     const validated = await this.#validate(operation, input, middleware.length > 0);
     try {
       return await this.#invoke(operation, middleware, validated);
     } catch (error) {
-      throw error === this.#ended ? error : operation.toFailure(error);
+      throw error === this.#lifetime?.error ? error : operation.toFailure(error);
     }
   }
 
@@ -503,7 +489,7 @@ export class Call implements OperationContext {
 
   /** Runs middleware, outermost first, then the handler. Throws when the call has ended before that. */
   #invoke({ entry, handler }: CompiledOperation, middleware: readonly Middleware[], input: unknown): unknown {
-    if (this.#ended !== undefined) throw this.#ended;
+    this.#lifetime?.check();
     if (middleware.length === 0) {
       this.#start();
       return handler(input, this);
@@ -527,92 +513,34 @@ export class Call implements OperationContext {
     return step(0);
   }
 
-  /** Records that the handler is called. Throws if the call has ended, or if its deadline has passed. */
+  /** Records that the handler is called. Throws if the call has ended. */
   #start(): void {
-    if (this.#ended === undefined && this.deadline !== undefined && this.deadline <= Date.now()) this.#expire();
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#lifetime !== undefined) {
+      this.#lifetime.check();
+      this.#lifetime.hasStarted = true;
+    }
     this.#state = "running";
   }
 
   /** Records that the handler has ended: its calls are no longer trusted, and nothing ends the call early any more. */
   #finish(): void {
-    if (this.#ended !== undefined && this.#state === "running") reportLateResult(this.#operationId);
+    if (this.#state === "finished") return;
     this.#state = "finished";
-    this.#stopWatching?.();
+    this.#lifetime?.finish();
   }
 
-  /**
-   * Runs the steps find and scopes. Then throws if the options are invalid, or if the deadline, a signal or the parent call
-   * has already ended this call.
-   */
+  /** Runs the steps find and scopes. Then throws if the options are invalid, or if a limit of the call has been reached. */
   #findWithin(used: "execute" | "subscribe"): CompiledOperation {
     const operation = this.#find(used);
-    const { deadline } = this;
     const id = this.#operationId;
-    const options = this.#options;
-    const [own, base] = [options?.signal, options?.[baseSignal]];
+    const { deadline, signal, timeout } = this.#options ?? {};
     const invalid =
-      checkCallOptions(id, options?.deadline, own, options?.timeout) ?? checkCallOptions(id, undefined, base);
+      checkCallOptions(id, deadline, signal, timeout) ??
+      checkCallOptions(id, undefined, this.#options?.[baseSignal]) ??
+      (deadline === undefined ? undefined : checkPastDeadline(id, deadline));
     if (invalid !== undefined) throw invalid;
-    const endedLikeParent = this.#endOfParent();
-    if (endedLikeParent !== undefined) throw endedLikeParent;
-    for (const signal of [own, base]) if (signal?.aborted) throw aborted(id, signal.reason, false);
-    if (deadline === undefined || deadline > Date.now()) return operation;
-    throw (
-      (options?.deadline === undefined ? undefined : checkPastDeadline(id, options.deadline)) ?? timedOut(id, false)
-    );
-  }
-
-  /** Makes the deadline, the signals and the parent call end this call, from now on until it has finished. */
-  #watch(): void {
-    if (this.#stopWatching !== undefined || this.#state === "finished" || this.#ended !== undefined) return;
-    const parent = this.#parent;
-    const [own, base] = [this.#options?.signal, this.#options?.[baseSignal]];
-    const abort = (reason: unknown) => this.#end(aborted(this.#operationId, reason, this.#hasStarted));
-    const left = this.deadline === undefined ? Number.POSITIVE_INFINITY : this.deadline - Date.now();
-    if (left <= 0) return this.#expire();
-    const stopOwn = own && onAbort(own, abort);
-    const stopBase = base && onAbort(base, abort);
-    const timer = startTimer(() => this.#expire(), left);
-    const siblings = parent === undefined ? undefined : (parent.#children ??= new Set());
-    siblings?.add(this);
-    this.#stopWatching = () => {
-      timer.stop();
-      stopOwn?.();
-      stopBase?.();
-      siblings?.delete(this);
-    };
-    for (const signal of [own, base]) if (signal?.aborted) abort(signal.reason);
-    this.#endLikeParent();
-  }
-
-  #expire(): void {
-    this.#hasExpired = true;
-    this.#end(timedOut(this.#operationId, this.#hasStarted));
-  }
-
-  /** Ends the call early: notifies its caller, the handler's signal, and the calls that the handler has made. */
-  #end(error: CallError): void {
-    if (this.#state === "finished" || this.#ended !== undefined) return;
-    this.#ended = markPipelineError(this.#operationId, error);
-    this.#stopWatching?.();
-    this.#onEnd?.(error);
-    this.#controller?.abort(error);
-    for (const child of this.#children ?? []) child.#endLikeParent();
-  }
-
-  #endLikeParent(): void {
-    const error = this.#endOfParent();
-    if (error !== undefined) this.#end(error);
-  }
-
-  /** Returns the error of this call if its parent call was ended early. */
-  #endOfParent(): CallError | undefined {
-    const parent = this.#parent;
-    if (parent === undefined || parent.#ended === undefined) return undefined;
-    if (parent.#hasExpired) return timedOut(this.#operationId, this.#hasStarted);
-    const { code, cause } = parent.#ended;
-    return aborted(this.#operationId, code === "ABORTED" ? cause : parent.#ended, this.#hasStarted);
+    this.#lifetime?.check();
+    return operation;
   }
 }
 
