@@ -7,23 +7,15 @@ import type { Row } from "./table.ts";
 
 const rounds = 5;
 
-/** Measures searches in 10,000 operations, in fresh processes, beside MiniSearch with the same documents. */
+/** Measures searches in 10,000 operations, in fresh processes. */
 export async function run(): Promise<Row[]> {
-  const ours: Searched[] = [];
-  const theirs: Searched[] = [];
-  for (let round = 0; round < rounds; round++) {
-    ours.push(await searchInChild("registry"));
-    theirs.push(await searchInChild("minisearch"));
-  }
-  const row = (work: string, read: (searched: Searched) => number, bars: Pick<Row, "bar" | "aim">, found = ""): Row => {
-    const [own, mini] = [median(ours.map(read)), median(theirs.map(read))];
-    const note = `${(own / mini).toFixed(2)} × MiniSearch (${mini.toFixed(2)} ms)${found}`;
-    return { work, ratio: own, unit: "ms", ...bars, note };
+  const searched: Searched[] = [];
+  for (let round = 0; round < rounds; round++) searched.push(await searchInChild());
+  const row = (work: string, read: (searched: Searched) => number, bars: Pick<Row, "bar" | "aim">, note = ""): Row => {
+    return { work, ratio: median(searched.map(read)), unit: "ms", ...bars, note };
   };
-  const searchRow = (work: string, name: keyof typeof queries, bars: Pick<Row, "bar" | "aim"> = {}) => {
-    const found = `; ${ours[0]!.found[name]} found, MiniSearch ${theirs[0]!.found[name]}`;
-    return row(`searching "${queries[name]}", ${work}`, ({ times }) => times[name], bars, found);
-  };
+  const searchRow = (work: string, name: keyof typeof queries, bars: Pick<Row, "bar" | "aim"> = {}) =>
+    row(`searching "${queries[name]}", ${work}`, ({ times }) => times[name], bars, `${searched[0]!.found[name]} found`);
   return [
     row(`first search in ${count.toLocaleString("en")} operations`, ({ index }) => index, { bar: 450 }),
     searchRow("in most operations", "common", { bar: 90, aim: 40 }),
@@ -32,10 +24,10 @@ export async function run(): Promise<Row[]> {
   ];
 }
 
-function searchInChild(engine: "registry" | "minisearch"): Promise<Searched> {
-  const child = fork(fileURLToPath(new URL("search-child.ts", import.meta.url)), [engine]);
+function searchInChild(): Promise<Searched> {
+  const child = fork(fileURLToPath(new URL("search-child.ts", import.meta.url)));
   return new Promise((resolve, reject) => {
     child.on("message", (message) => resolve(message as Searched));
-    child.on("exit", (code) => reject(new Error(`The search with ${engine} ended with exit code ${code}.`)));
+    child.on("exit", (code) => reject(new Error(`The search ended with exit code ${code}.`)));
   });
 }

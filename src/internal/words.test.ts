@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toQueryTerms, toStems, toTellingStems } from "./words.ts";
+import { toQueryTerms, toStems } from "./words.ts";
 
 test.each([
   ["issue", "issues"],
@@ -27,7 +27,7 @@ test.each([
 
 test("words end at punctuation and at the capitals of camel case", () => {
   expect(toStems("github.issues/list_for-org getHTTPStatus2 Straße 日本")).toEqual([
-    ...["github", "issu", "list", "for", "org", "get", "http", "status2", "straße", "日本"],
+    ...["github", "issu", "list", "org", "get", "http", "status2", "straße", "日本"],
   ]);
 });
 
@@ -36,23 +36,34 @@ test("a short prefix with a hyphen is also joined with the word after it", () =>
 });
 
 test("the words of a URL are ignored", () => {
-  expect(toStems("see [docs](https://docs.example.com/rest/issues) for more")).toEqual(["see", "doc", "for", "mor"]);
+  expect(toStems("see [docs](https://docs.example.com/rest/issues) for more")).toEqual(["see", "doc", "mor"]);
 });
 
-test("telling words occur once, and common words only where there are no others", () => {
-  expect(toTellingStems("the files of a file")).toEqual(["fil"]);
-  expect(toTellingStems("who is it")).toEqual(["who", "is", "it"]);
-  expect(toTellingStems("?!")).toEqual([]);
+test("common words are omitted, unless there are no others", () => {
+  expect(toStems("the files of a file")).toEqual(["fil", "fil"]);
+  expect(toStems("who is it")).toEqual(["who", "is", "it"]);
+  expect(toStems("?!")).toEqual([]);
 });
 
-test("a word of a query has synonyms, also those of other groups", () => {
-  const [make] = toQueryTerms("making");
+test("a query has the stems of its words, of their synonyms, and the beginnings of its words", () => {
+  expect(toQueryTerms("removing Templates, templates")).toEqual(
+    new Map([
+      ["remov", 1],
+      ["delet", 0.5],
+      ["destroy", 0.5],
+      ["remo", 4 / 5],
+      ["templat", 1],
+      ["temp", 4 / 7],
+      ["templ", 5 / 7],
+      ["templa", 6 / 7],
+    ]),
+  );
+});
 
-  expect(make).toEqual({
-    stem: "mak",
-    synonyms: toStems("update edit change modify set create add new insert"),
-    related: [],
-  });
+test("a word of a query has the synonyms of all its groups", () => {
+  const expected = toStems("make update edit change modify set create add new insert");
+
+  expect([...toQueryTerms("making").keys()].sort()).toEqual([...expected].sort());
 });
 
 test.each([
@@ -62,9 +73,14 @@ test.each([
   ["the close of an issue", false],
   ["close it", false],
 ])("the first word of %j may be a change: %s", (query, expected) => {
-  const related = toQueryTerms(query).map((term) => term.related);
+  expect(toQueryTerms(query).get("updat")).toBe(expected ? 0.1 : undefined);
+});
 
-  expect(related.flat()).toEqual(expected ? toStems("update edit change modify set make") : []);
+test("the number of searched stems is limited", () => {
+  const words = Array.from({ length: 10_000 }, (_, index) => `${index}`);
+
+  expect([...toQueryTerms(words.join(" ")).keys()]).toEqual(words.slice(0, 32));
+  expect(toQueryTerms("1".repeat(10_000)).size).toBe(18);
 });
 
 test("a very long word takes linear time", () => {

@@ -6,10 +6,9 @@ const stopWords: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-const changes = "update edit change modify set make";
 /** Words that mean the same in the names of most operations. A word may be in several groups. */
 const synonymGroups = [
-  changes,
+  "update edit change modify set make",
   "create add new insert make",
   "delete remove destroy",
   "get list show fetch read view",
@@ -17,7 +16,13 @@ const synonymGroups = [
   "me my i our current authenticated self own",
   "user who someone person people",
 ].map((group) => group.split(" ").map(stemOf));
-const changeStems = changes.split(" ").map(stemOf);
+const changes = synonymGroups[0]!;
+
+/** Maximum number of words of a query. */
+const maxQueryWords = 32;
+/** The lengths of the beginnings of a word that are searched for. The maximum limits the cost of a long word. */
+const minBeginning = 4;
+const maxBeginning = 20;
 
 /** Matches URLs, whose words do not describe an operation. */
 const urlPattern = /\bhttps?:\/\/[^\s)>\]]+/giu;
@@ -26,39 +31,38 @@ const prefixedWordPattern = /(?<![\p{L}\p{N}])(\p{L}{1,2})-(\p{L}{3,})/gu;
 
 /**
  * Splits a string into the stems of its words, in their order and with repetitions. Words are separated by all characters
- * except letters and digits, and by the capitals of `camelCase` and `HTTPStatus`.
+ * except letters and digits, and by the capitals of `camelCase` and `HTTPStatus`. Words such as "the" are omitted, unless
+ * the string has no other words.
  */
 export function toStems(text: string): string[] {
-  return toWords(text).map(stemOf);
-}
-
-/** Returns the distinct stems of a string, without words such as "the", unless it has no other words. */
-export function toTellingStems(text: string): string[] {
   const words = toWords(text);
   const telling = words.filter((word) => !stopWords.has(word));
-  return [...new Set((telling.length > 0 ? telling : words).map(stemOf))];
+  return (telling.length > 0 ? telling : words).map(stemOf);
 }
 
-/** A word of a query. */
-export interface QueryTerm {
-  readonly stem: string;
-  /** Stems of words that mean the same. */
-  readonly synonyms: readonly string[];
-  /** Stems of words that may mean the same. */
-  readonly related: readonly string[];
-}
-
-/** Returns the words of a query: those of {@link toTellingStems}. */
-export function toQueryTerms(query: string): QueryTerm[] {
-  const stems = toTellingStems(query);
+/**
+ * Returns the stems to search for, with their weights: 1 for a word of the query, less for a synonym, for the beginning of
+ * a word, and for what an unknown action may mean.
+ */
+export function toQueryTerms(query: string): Map<string, number> {
+  const stems = [...new Set(toStems(query))].slice(0, maxQueryWords);
+  const weights = new Map<string, number>();
+  const add = (stem: string, weight: number) => weights.set(stem, Math.max(weight, weights.get(stem) ?? 0));
+  for (const stem of stems) {
+    add(stem, 1);
+    for (const synonym of synonymsOf(stem)) add(synonym, 0.5);
+    const longest = Math.min(stem.length - 1, maxBeginning);
+    for (let length = minBeginning; length <= longest; length++) add(stem.slice(0, length), length / stem.length);
+  }
+  // In "close an issue" the first word is an action. One without synonyms may be a change.
   const [first = "", second = ""] = toWords(query);
-  // In "close an issue" the first word is an action. One that has no operation of its own is often a change.
   const isAction = stems.length > 1 && !stopWords.has(first) && stopWords.has(second);
-  return stems.map((stem, index) => {
-    const groups = synonymGroups.filter((group) => group.includes(stem));
-    const related = isAction && index === 0 && groups.length === 0 ? changeStems : [];
-    return { stem, synonyms: groups.flat().filter((it) => it !== stem), related };
-  });
+  if (isAction && synonymsOf(stemOf(first)).length === 0) for (const stem of changes) add(stem, 0.1);
+  return weights;
+}
+
+function synonymsOf(stem: string): string[] {
+  return synonymGroups.filter((group) => group.includes(stem)).flat();
 }
 
 function toWords(text: string): string[] {
@@ -75,20 +79,9 @@ function toWords(text: string): string[] {
  */
 function stemOf(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
-  const singular = toSingular(word);
-  const root = withoutEnding(singular);
-  return root.length > 3 && root.endsWith("e") ? root.slice(0, -1) : root;
-}
-
-function toSingular(word: string): string {
-  if (/(?:ss|us|is)$/.test(word)) return word;
-  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
-  if (/(?:ss|x|z|ch|sh)es$/.test(word)) return word.slice(0, -2);
-  return word.endsWith("s") ? word.slice(0, -1) : word;
-}
-
-function withoutEnding(word: string): string {
-  const root = word.replace(/(?:ing|ed)$/, "");
-  if (root === word || root.length < 3 || !/[aeiouy]/.test(root)) return word;
-  return root.length > 3 && /([bdgklmnprt])\1$/.test(root) ? root.slice(0, -1) : root;
+  const singular = word.replace(/(?<=..)ies$/, "y").replace(/(?<=ss|x|z|ch|sh)es$|(?<![isu])s$/, "");
+  const root = singular.replace(/(?:ing|ed)$/, "");
+  const isVerb = root !== singular && root.length > 2 && /[aeiouy]/.test(root);
+  const stem = isVerb ? root.replace(/(?<=..)([bdgklmnprt])\1$/, "$1") : singular;
+  return stem.length > 3 && stem.endsWith("e") ? stem.slice(0, -1) : stem;
 }

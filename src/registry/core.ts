@@ -116,7 +116,7 @@ export class RegistryCore {
   search(query: string, options: SearchOptions): OperationSpec[] {
     if (typeof query !== "string") throw new TypeError(`search() takes a string, not ${describeValue(query)}.`);
     assertObject("search", options, 'search("create", { limit: 10 })');
-    this.#searchIndex ??= new SearchIndex(this.operations.values());
+    this.#searchIndex ??= new SearchIndex(this.operations);
     return this.#searchIndex.search(query, options);
   }
 
@@ -163,18 +163,21 @@ export class RegistryCore {
 
   #activate(entry: OperationEntry): void {
     const { hasListeners } = this.changes;
-    const kind = hasListeners && this.operations.has(entry.id) ? "changed" : "added";
+    const before = this.operations.get(entry.id);
+    const kind = before === undefined ? "added" : "changed";
     entry.home = this;
     this.operations.set(entry.id, entry);
     this.#namespaces = undefined;
-    this.#searchIndex?.put(entry);
+    if (before !== undefined) this.#searchIndex?.remove(before);
+    this.#searchIndex?.add(entry);
     if (hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
-  #remove({ id, spec }: OperationEntry): void {
+  #remove(entry: OperationEntry): void {
+    const { id, spec } = entry;
     this.operations.delete(id);
     this.#namespaces = undefined;
-    this.#searchIndex?.remove(id);
+    this.#searchIndex?.remove(entry);
     this.changes.emit({ kind: "removed", operationId: id, spec });
   }
 

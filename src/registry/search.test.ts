@@ -136,6 +136,16 @@ describe("relevance", () => {
     expect(find("B.GET-USER")).toEqual(["b.Get-User", "a.get-user-user"]);
   });
 
+  test("an operation without a word in its name is found by its name", () => {
+    const { find } = searchIn(
+      { namespace: "a", name: "+", description: "Adds numbers." },
+      { namespace: "a", name: "-", description: "" },
+    );
+
+    expect(find("+")).toEqual(["a.+"]);
+    expect(find("a.-")).toEqual(["a.-", "a.+"]);
+  });
+
   test("equal results and results of an empty query are in the order they were added", () => {
     const { find } = searchIn(
       { namespace: "z", name: "same", description: "" },
@@ -198,6 +208,19 @@ describe("changes", () => {
     expect(find("apple")).toEqual(["a.three"]);
     expect(find("pear")).toEqual(["a.one"]);
     expect(find("")).toEqual(["a.one", "a.three"]);
+  });
+
+  test("a replaced operation keeps its position among equal results", () => {
+    const { registry, find } = searchIn(
+      { namespace: "a", name: "same", description: "" },
+      { namespace: "b", name: "same", description: "" },
+    );
+    expect(find("same")).toEqual(["a.same", "b.same"]);
+
+    registry.replace(operation({ namespace: "a", name: "same", description: "" }));
+
+    expect(find("same")).toEqual(["a.same", "b.same"]);
+    expect(find("")).toEqual(["a.same", "b.same"]);
   });
 
   test("thousands of changes do not grow the index", () => {

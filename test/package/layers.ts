@@ -27,7 +27,7 @@ export const layers: Record<string, Layer> = {
   "from/pins.ts": { ours: ["internal", "operation", "operation/inside.ts"], packages: [] },
   registry: {
     ours: ["internal", "operation", "operation/inside.ts", "schema", "from/source.ts", "from/report.ts"],
-    packages: ["typebox"],
+    packages: ["typebox", "minisearch"],
   },
   middleware: { ours: ["internal", "operation", "operation/inside.ts", "registry"], packages: [] },
   "from/*": { ours: sourceLayers, packages: ["typebox"] },

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { createRegistry, FromOpenAPI } from "@alkdev/operations";
 import { beforeAll, describe, expect, test } from "vitest";
-import { firstQueries, heldOutQueries, knownQueries, testerQueries } from "./search-queries.ts";
+import { descriptionQueries, firstQueries, heldOutQueries, knownQueries, testerQueries } from "./search-queries.ts";
 
 /** The wanted operation counts as found if it is among the first five results. */
 const maxRank = 5;
@@ -21,6 +21,7 @@ describe("a search over GitHub's document", () => {
     ["known", knownQueries, 17],
     ["held-out", heldOutQueries, 16],
     ["tester's", testerQueries, 16],
+    ["description's", descriptionQueries, 8],
   ])("the %s queries find a wanted operation in the first five results", (_set, queries, minFound) => {
     const missed = queries.filter(([query, ...wanted]) => {
       const names = registry.search(query, { limit: maxRank }).map(({ name }) => name);

@@ -101,3 +101,20 @@ export const testerQueries: readonly Query[] = [
   ["check my rate limit", "rate-limit/get"],
   ["unlock an issue", "issues/unlock"],
 ];
+
+/**
+ * Written from the descriptions of randomly chosen operations, without their names and titles, before the ranking that they
+ * measure. The ranking has not been adjusted to them.
+ */
+export const descriptionQueries: readonly Query[] = [
+  ["which issue types does my organization have", "orgs/list-issue-types"],
+  ["bring back a package that a user deleted", "packages/restore-package-for-user"],
+  ["who are the members of an organization", "orgs/list-members"],
+  ["start a new codespace", "codespaces/create-for-authenticated-user"],
+  ["permissions that I can use in a custom organization role", "orgs/list-organization-fine-grained-permissions"],
+  ["default settings for a new codespace", "codespaces/pre-flight-with-repo-for-authenticated-user"],
+  ["publish my codespace to a new repository", "codespaces/publish-for-authenticated-user"],
+  ["check runs of a check suite", "checks/list-for-suite"],
+  ["stop including a custom property in the OIDC token", "oidc/delete-oidc-custom-property-inclusion-for-enterprise"],
+  ["deployment records of an artifact", "orgs/list-artifact-deployment-records"],
+];
