@@ -6,6 +6,7 @@ import {
   OperationRegistry,
   type OperationSource,
   type SourceReport,
+  subscribe,
 } from "../index.ts";
 import { countCases } from "../internal/testing.ts";
 import { deferred, operation } from "./testing.ts";
@@ -228,6 +229,25 @@ describe("operations of peers", () => {
 
     expect([before, registry.has("task.create")]).toEqual([false, true]);
     await closing;
+  });
+
+  test("are withheld from nested subscriptions too", async () => {
+    vi.useFakeTimers();
+    const registry = new OperationRegistry({ log: false });
+    const { source, announce } = createPeers();
+    announce("crew.ticks", { type: "subscription", handler: async function* () {} });
+    registry.register(
+      answering("test.early", "", {
+        handler: (_: unknown, context: OperationContext) => subscribe(registry, "crew.ticks", {}, context).next(),
+      }),
+    );
+    registry.follow(createOwn().source).catch(() => {});
+    const following = registry.follow(source);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await following;
+
+    const direct = await subscribe(registry, "crew.ticks", {}).next();
+    expect([direct.done, await resultOf(registry, "test.early")]).toEqual([true, "UNAVAILABLE"]);
   });
 
   test("are withheld from nested calls of earlier operations while a source has never loaded, which is reported", async () => {
