@@ -50,8 +50,8 @@ export interface SourceTraits {
    */
   readonly definesRoutes?: boolean;
   /**
-   * Whether others choose the ids of its operations, as peers do. Operations of other sources have priority.
-   * @default false
+   * Whether others choose the ids of its operations, as peers do. They cannot use a namespace that a source without this
+   * trait has or has had. @default false
    */
   readonly foreignIds?: boolean;
   /**

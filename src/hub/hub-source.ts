@@ -4,7 +4,13 @@ import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason, truncate } from "../internal/text.ts";
 import { pause, waitFor } from "../internal/wait.ts";
 import { type CallError, mapError, unavailable } from "../operation/inside.ts";
-import { coreOf, type Follower, type FollowOptions, type OperationRegistry } from "../registry/inside.ts";
+import {
+  coreOf,
+  type Follower,
+  type FollowOptions,
+  type OperationRegistry,
+  type RegistryCore,
+} from "../registry/inside.ts";
 import type { Environment } from "./config-variables.ts";
 import type { Restrict } from "./rules.ts";
 import type { RunningCalls } from "./running-calls.ts";
@@ -61,8 +67,8 @@ export interface OpenedSource {
 export interface SourcePlan {
   readonly name: string;
   readonly kind: SourceKind;
-  /** Whether its operations are announced by peers. */
-  readonly isPeer: boolean;
+  /** Whether others choose the ids of its operations: peers, or a trusted server. */
+  readonly isForeign: boolean;
   /** Its configuration. A source is restarted when it differs. */
   readonly config: unknown;
   /** Namespace of its operations, if it is known before they are loaded. */
@@ -100,6 +106,7 @@ export interface SourceHost {
 export class HubSource {
   readonly plan: SourcePlan;
   readonly #host: SourceHost;
+  readonly #core: RegistryCore;
   readonly #backOff: BackOff;
   readonly #closing = new AbortController();
   /** Ids of the operations that this source had before it was restarted. */
@@ -117,7 +124,9 @@ export class HubSource {
     this.#host = host;
     this.#restrict = restrict;
     this.#backOff = new BackOff(host.retry);
-    this.#formerIds = new Set(former?.ids);
+    this.#formerIds = new Set(former?.expectedIds);
+    this.#core = coreOf(host.registry);
+    this.#core.ownership.expect(this, plan.namespace, plan.isForeign);
   }
 
   get state(): SourceState {
@@ -136,6 +145,11 @@ export class HubSource {
   /** The ids of its operations in the registry. */
   get ids(): string[] {
     return this.#following?.ids ?? [];
+  }
+
+  /** The ids of its operations, or of those that it had before it was restarted. */
+  get expectedIds(): readonly string[] {
+    return this.#following === undefined ? [...this.#formerIds] : this.ids;
   }
 
   /** Returns whether the operation with this id is from the source. */
@@ -161,6 +175,7 @@ export class HubSource {
     this.#closing.abort(this.#stopped());
     this.#endFirstAttempt();
     this.#onStopped();
+    this.#core.ownership.settle(this);
     await this.#following?.close();
     await this.#running;
   }
@@ -206,7 +221,7 @@ export class HubSource {
       throw error;
     }
     try {
-      this.#following = await coreOf(this.#host.registry).follow(opened.source, this.plan.options, {
+      this.#following = await this.#core.follow(opened.source, this.plan.options, {
         signal,
         sharesOptions: this.plan.sharesOptions,
         restrict: (spec, ids) => this.#restrict(spec, ids),
@@ -217,6 +232,7 @@ export class HubSource {
       throw error;
     }
     this.#opened = opened;
+    this.#core.ownership.settle(this);
     if (signal.aborted) return this.#following.close();
     this.#set({ status: "ready" });
     opened.watch?.((problem, hasStopped) => {

@@ -62,19 +62,25 @@ function toPlan(
   kind: SourceKind,
   source: ResolvedSource,
   open: SourcePlan["open"],
-  details: { namespace?: string | undefined; alias?: string; scope?: string; config?: unknown } = {},
+  details: {
+    namespace?: string | undefined;
+    alias?: string;
+    scope?: string;
+    config?: unknown;
+    isTrusted?: boolean;
+  } = {},
 ): SourcePlan {
-  const { namespace, alias, scope = name, config = source } = details;
+  const { namespace, alias, scope = name, config = source, isTrusted = false } = details;
   const { include, exclude, rename, accessControl = { requiredScopes: [scope] } } = source;
   const options: FollowOptions = { accessControl };
   if (include !== undefined) options.include = include;
   if (exclude !== undefined) options.exclude = exclude;
   if (rename !== undefined) options.rename = rename;
-  if (namespace === undefined && source.namespace !== undefined) options.namespace = source.namespace;
-  const isPeer = kind === "nats" || kind === "redis" || kind === "websocket";
-  const sharesOptions = "mcpConfig" in source;
   const known = namespace ?? source.namespace;
-  return { name, kind, isPeer, config, namespace: known, alias, options, sharesOptions, open };
+  if (known !== undefined) options.namespace = known;
+  const isForeign = isTrusted || kind === "nats" || kind === "redis" || kind === "websocket";
+  const sharesOptions = "mcpConfig" in source;
+  return { name, kind, isForeign, config, namespace: known, alias, options, sharesOptions, open };
 }
 
 function planOpenAPI(name: string, source: SourceOf<"openapi">, host: SourceHost): SourcePlan {
@@ -85,7 +91,7 @@ function planOpenAPI(name: string, source: SourceOf<"openapi">, host: SourceHost
     assertOther(name, openapi, host);
     return { source: openAPISource(openapi, config) };
   };
-  return toPlan(name, "openapi", source, open, { namespace, alias: name });
+  return toPlan(name, "openapi", source, open, { namespace, alias: name, isTrusted: trust !== undefined });
 }
 
 /** @param scope - Name of the source in the configuration, which may contain several servers. */
@@ -108,6 +114,7 @@ function planMCP(
     alias: server,
     scope,
     config: { source, config },
+    isTrusted: config.trust !== undefined,
   });
 }
 
@@ -162,13 +169,17 @@ async function planServers(name: string, source: SourceOf<"mcpConfig">, host: So
     ...Object.entries(servers).map(([server, config]) =>
       planMCP(`${name}/${server}`, name, server, source, config, host),
     ),
-    ...Array.from(problems, ([server, problem]) => planUnusable(`${name}/${server}`, source, problem)),
+    ...Array.from(problems, ([server, problem]) => planUnusable(name, server, source, problem)),
   ];
 }
 
-function planUnusable(name: string, source: SourceOf<"mcpConfig">, problem: string): SourcePlan {
+function planUnusable(name: string, server: string, source: SourceOf<"mcpConfig">, problem: string): SourcePlan {
   const error = new CallError("VALIDATION_ERROR", `${problem} Change the file, then reload the hub.`);
-  return toPlan(name, "mcp", source, () => Promise.reject(error), { config: { source, problem } });
+  const namespace = toNamespace(source.namespace ?? server);
+  return toPlan(`${name}/${server}`, "mcp", source, () => Promise.reject(error), {
+    namespace,
+    config: { source, problem },
+  });
 }
 
 /** Throws if a source is the hub itself, whose operations it would import again with every change. */

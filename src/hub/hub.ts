@@ -211,7 +211,7 @@ export class Hub implements AsyncDisposable {
       close: async () => {},
     };
     const hooks: FollowHooks = { restrict: (spec, ids) => this.#restrict(spec, ids) };
-    this.#management = await coreOf(this.registry).follow(source, {}, hooks);
+    this.#management = await coreOf(this.registry).follow(source, { namespace: "hub" }, hooks);
   }
 
   async #listen(): Promise<void> {
@@ -265,7 +265,7 @@ export class Hub implements AsyncDisposable {
 
   /** Closes the sources that are not planned any more, starts new ones, and waits for their first attempts. */
   async #apply(plans: readonly SourcePlan[]): Promise<ReloadSummary> {
-    const rulesOf = compileSourceRules(this.#config.rules, plans);
+    const rulesOf = compileSourceRules(this.#config.rules);
     const before = this.#sources;
     const after = new Map<string, HubSource>();
     const summary: ReloadSummary = { added: [], restarted: [], removed: [] };

@@ -27,19 +27,10 @@ export function compileRules(rules: readonly HubRule[] = []): Restrict {
   };
 }
 
-/**
- * Returns the rules for the operations of each source. They also match ids with the alias of the source. Peers choose the
- * namespaces of their operations, so those of the hub and of the other sources are denied to them.
- */
-export function compileSourceRules(
-  rules: readonly HubRule[] = [],
-  plans: readonly SourcePlan[],
-): (plan: SourcePlan) => Restrict {
-  const namespaces = new Set(["hub", ...plans.flatMap(({ namespace }) => namespace ?? [])]);
-  const reserved = Array.from(namespaces, (namespace) => ({ match: `${namespace}.*`, deny: true }));
-  const [forPeers, forOthers] = [compileRules([...rules, ...reserved]), compileRules(rules)];
-  return ({ isPeer, namespace, alias }) => {
-    const restrict = isPeer && namespace === undefined ? forPeers : forOthers;
+/** Returns the rules for the operations of each source. They also match ids with the alias of the source. */
+export function compileSourceRules(rules: readonly HubRule[] = []): (plan: SourcePlan) => Restrict {
+  const restrict = compileRules(rules);
+  return ({ alias }) => {
     if (alias === undefined) return restrict;
     return (spec, ids) => restrict(spec, [...ids, ...ids.map((id) => alias + id.slice(id.indexOf(".")))]);
   };

@@ -335,6 +335,8 @@ export class Call implements OperationContext {
     const core = this.#core;
     const entry = core.operations.get(this.#operationId);
     if (entry === undefined || core.isClosed) this.#throwIfNotFound(entry);
+    const refusal = this.#parent && core.refuseNested(entry, this.#parent.#operationId);
+    if (refusal !== undefined) throw refusal;
     if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.

@@ -20,6 +20,7 @@ import {
 import { CompiledOperation } from "./compiled-operation.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
 import type { OperationEntry } from "./operation-entry.ts";
+import { Ownership } from "./ownership.ts";
 import { createRegistryWarn, reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
@@ -58,6 +59,10 @@ export class RegistryCore {
   readonly subscriptions = new Set<Subscription>();
   /** Sources that are followed, until they are closed. */
   readonly followers = new Set<Follower>();
+  /** Which ids belong to this process. */
+  readonly ownership = new Ownership(() => {
+    for (const follower of this.followers) follower.withdrawRefused();
+  });
   /** The active operation by id: the first of its candidates. Only `offer` and `withdraw` change it. */
   readonly operations = new Map<string, OperationEntry>();
   /** The other candidates, in order. Only for ids that have several. */
@@ -122,17 +127,18 @@ export class RegistryCore {
 
   /**
    * Adds a candidate for an id, or replaces `before`, a candidate for the same id. The first candidate is active: that of
-   * the program, then those of sources in the order in which they were offered, last those of sources that yield.
+   * the program, then those of sources in the order in which they were offered.
    */
   offer(entry: OperationEntry, before?: OperationEntry): void {
     const { id } = entry;
+    this.ownership.noteOffered(entry, before);
     const active = this.operations.get(id);
     if (active === undefined) return this.#activate(entry);
     const candidates = [active, ...(this.#waiting.get(id) ?? [])];
     const known = before === undefined ? -1 : candidates.indexOf(before);
-    const later = candidates.findIndex((other) => rankOf(other) > rankOf(entry));
     if (known >= 0) candidates[known] = entry;
-    else candidates.splice(later < 0 ? candidates.length : later, 0, entry);
+    else if (entry.owner === undefined) candidates.unshift(entry);
+    else candidates.push(entry);
     const [first = entry, ...others] = candidates;
     this.#setWaiting(id, others);
     if (first === entry) this.#activate(entry);
@@ -143,6 +149,7 @@ export class RegistryCore {
   /** Removes a candidate. The next one of its id becomes active. Does nothing if it was removed before. */
   withdraw(entry: OperationEntry): void {
     const { id } = entry;
+    if (entry.owner === undefined) this.ownership.noteRemoved(id);
     const waiting = this.#waiting.get(id) ?? [];
     if (this.operations.get(id) !== entry) {
       return this.#setWaiting(
@@ -185,6 +192,11 @@ export class RegistryCore {
   mayAppear(id: string): boolean {
     for (const follower of this.followers) if (follower.mayHave(id)) return true;
     return false;
+  }
+
+  /** Returns the error of a nested call that must not reach an operation of a peer; `undefined` if it may. */
+  refuseNested(entry: OperationEntry, callerId: string): CallError | undefined {
+    return entry.owner?.isForeign ? this.ownership.refuseNested(entry, this.operations.get(callerId)) : undefined;
   }
 
   nearestId(id: string): string | undefined {
@@ -239,7 +251,9 @@ export class RegistryCore {
     const isReported = this.isLogging || options.onReport !== undefined;
     const followed = isReported ? options : { ...options, onReport: () => {} };
     const follower = new Follower(this, source, followed, hooks);
-    await follower.start(this.closing);
+    const starting = follower.start(this.closing);
+    if (!follower.isForeign) this.ownership.holdPeers(starting);
+    await starting;
     if (!this.isClosed) return follower;
     await follower.close();
     throw closed();
@@ -267,11 +281,6 @@ export class RegistryCore {
   onProgressError(error: unknown): void {
     reportListener("progress", error);
   }
-}
-
-/** Candidates with a lower rank come first. */
-function rankOf({ owner }: OperationEntry): number {
-  return owner === undefined ? 0 : owner.yields ? 2 : 1;
 }
 
 function closed(): CallError {

@@ -19,6 +19,9 @@ import type { Following, FollowOptions } from "./types.ts";
 
 const log = logger("registry");
 
+const withheldReason =
+  'Operations that were registered earlier cannot call those of this source until every source has loaded, because one that has never loaded may own their ids. Set "namespace" to allow these calls.';
+
 /** What a hub adds to the options of `follow()`. */
 export interface FollowHooks extends AdapterHooks {
   /** Cancels loading. @default loading is cancelled when the registry is closed */
@@ -36,6 +39,8 @@ interface FollowedOperation {
 
 /** Offers the operations of a source to a registry, and applies its changes. An invalid one does not affect the others. */
 export class Follower implements Following, OperationOwner {
+  readonly isForeign: boolean;
+  readonly hasForeignNamespaces: boolean;
   readonly #core: RegistryCore;
   readonly #source: OperationSource;
   readonly #adapter: SourceAdapter;
@@ -60,11 +65,10 @@ export class Follower implements Following, OperationOwner {
     this.#adapter = new SourceAdapter(source, options, hooks);
     this.#onReport = options.onReport;
     this.#hooks = hooks;
+    this.isForeign = source.traits?.foreignIds === true;
+    this.hasForeignNamespaces = this.isForeign && options.namespace === undefined;
     core.followers.add(this);
-  }
-
-  get yields(): boolean {
-    return this.#source.traits?.foreignIds === true;
+    core.ownership.expect(this, options.namespace, this.isForeign);
   }
 
   /** The ids of its operations that are registered. Operations whose id is taken are missing. */
@@ -88,6 +92,16 @@ export class Follower implements Following, OperationOwner {
   refresh(): void {
     for (const { definition } of this.#operations.values()) this.#add(definition);
     this.#reportSoon();
+  }
+
+  /** Withdraws the operations whose ids have been reserved since they were offered. */
+  withdrawRefused(): void {
+    for (const [sourceId, operation] of this.#operations) {
+      const { entry } = operation;
+      if (entry === undefined || !this.#isRefused(sourceId, entry.spec.namespace)) continue;
+      this.#offer(sourceId, operation, undefined);
+      this.#reportSoon();
+    }
   }
 
   /** Reports an operation that is not registered, unless an equal one is: several peers often announce the same ones. */
@@ -115,6 +129,7 @@ export class Follower implements Following, OperationOwner {
     try {
       signal.throwIfAborted();
       const definitions = await this.#source.load(this.#loadOptions(signal));
+      if (this.isForeign) await this.#core.ownership.whenPeersMayStart(signal);
       if (this.#state === "closed") return;
       for (const definition of definitions) this.#add(definition);
     } catch (error) {
@@ -122,6 +137,8 @@ export class Follower implements Following, OperationOwner {
       this.#core.followers.delete(this);
       if (signal.aborted) await this.close(); // Loading is not retried.
       throw error;
+    } finally {
+      this.#core.ownership.settle(this);
     }
     this.#adapter.reportUnused(this.#operations.keys(), this.#report);
     this.#state = "following";
@@ -177,12 +194,32 @@ export class Follower implements Following, OperationOwner {
       const operation = this.#operations.get(sourceId) ?? { definition, entry: undefined };
       operation.definition = definition;
       this.#operations.set(sourceId, operation);
-      const adapted = this.#adapter.adapt(sourceId, definition);
-      if (adapted === undefined) this.#report.skipped(sourceId, "The configuration excludes it.", { requested: true });
-      this.#offer(sourceId, operation, adapted && createEntry(adapted.definition, { owner: this }));
+      this.#offer(sourceId, operation, this.#toEntry(sourceId, definition));
     } catch (error) {
       this.#report.skipped(sourceId, mapError(error).message);
     }
+  }
+
+  /** Creates the candidate of an operation; `undefined` if it must not be registered. Throws a `CallError` if it is invalid. */
+  #toEntry(sourceId: string, definition: IOperationDefinition): OperationEntry | undefined {
+    const adapted = this.#adapter.adapt(sourceId, definition);
+    if (adapted === undefined) {
+      this.#report.skipped(sourceId, "The configuration excludes it.", { requested: true });
+      return undefined;
+    }
+    const { namespace } = adapted.definition;
+    if (this.#isRefused(sourceId, namespace)) return undefined;
+    if (!this.isForeign) this.#core.ownership.reserve(namespace);
+    return createEntry(adapted.definition, { owner: this });
+  }
+
+  /** Returns whether an operation must not have a namespace, and reports it. The log has one warning per namespace. */
+  #isRefused(sourceId: string, namespace: string): boolean {
+    if (this.#core.ownership.mayUse(namespace, this)) return false;
+    const reason = `The namespace ${quote(namespace)} is reserved for another source. Set "namespace" to import it under another one.`;
+    this.#report.skipped(sourceId, reason, { requested: true });
+    this.#report.warn(namespace, reason);
+    return true;
   }
 
   /** Replaces the candidate of an operation. */
@@ -196,7 +233,11 @@ export class Follower implements Following, OperationOwner {
     }
     if (entry === undefined) return;
     this.#core.offer(entry, before);
-    if (this.#core.operations.get(entry.id) === entry) this.#report.imported(entry.id);
+    if (this.#core.operations.get(entry.id) !== entry) return;
+    this.#report.imported(entry.id);
+    if (this.hasForeignNamespaces && this.#core.ownership.isIncomplete) {
+      this.#report.warn("nested calls", withheldReason);
+    }
   }
 
   #sourceIdOf(entry: OperationEntry): string | undefined {

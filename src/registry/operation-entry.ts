@@ -46,8 +46,10 @@ export function forwardingOf(handler: object | undefined): Forwarding | undefine
 
 /** The source of an operation. Operations that the program registered have none. */
 export interface OperationOwner {
-  /** Whether operations of other sources with the same id come first. */
-  readonly yields: boolean;
+  /** Whether others choose the ids of its operations. */
+  readonly isForeign: boolean;
+  /** Whether they choose the namespaces too. */
+  readonly hasForeignNamespaces: boolean;
   /** Called when its operation `waiting` is not registered, because `active` comes first. */
   onWaiting(waiting: OperationEntry, active: OperationEntry): void;
 }

@@ -229,8 +229,11 @@ class Registry<Known extends KnownOperations = KnownOperations> implements Async
   /**
    * Registers a source's operations and applies its changes until closed. An operation whose id is taken waits until the
    * one before it is removed: operations that the program registers come first, then those of sources in the order in
-   * which they were offered, and those of peers last. Operations keep the order of the source; a changed one keeps its
-   * position, and a new one is last. Rejects when loading fails, and registers nothing.
+   * which they were offered. Operations keep the order of the source; a changed one keeps its position, and a new one is
+   * last. Rejects when loading fails, and registers nothing.
+   *
+   * Peers, and servers with `trust: "operations"`, cannot use a namespace that another source has or has had. Their
+   * operations are registered when the sources that are loading have ended their attempt, or after 10 s.
    * @example
    * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
    */

@@ -179,7 +179,7 @@ export interface FollowOptions extends OperationSelection {
    * name. `undefined` keeps the name.
    */
   rename?: Readonly<Record<string, string>> | ((id: string) => string | undefined);
-  /** Namespace of all operations. @default the one that each operation has */
+  /** Namespace of all operations, which peers of other sources cannot use. @default the one that each operation has */
   namespace?: string;
   /**
    * Access rule of all operations. Replaces the rule of operations that are imported from OpenAPI or MCP. Operations of

@@ -12,6 +12,7 @@ import {
   type SourceChange,
   type SourceLoadOptions,
   type SourceReport,
+  type SourceTraits,
   type Unsubscribe,
 } from "../source.ts";
 import type { MCPClientConfig } from "./config.ts";
@@ -72,7 +73,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   /** Namespace of the operations: the name, with characters that a namespace must not contain replaced. */
   readonly namespace: string;
   /** Tools have the access rules of the configuration. */
-  readonly traits = { replacesAccess: true };
+  readonly traits: SourceTraits;
   /** The connection to the server. Use it to send other requests and to restart the server. */
   readonly connection: MCPConnection;
   readonly #host: ToolHost;
@@ -99,6 +100,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   constructor(connection: MCPConnection, config: MCPClientConfig) {
     this.name = connection.name;
     this.namespace = toNamespace(connection.name);
+    this.traits = toTraits(config);
     this.connection = connection;
     this.#pins = new Pins(config.pinned);
     this.#onReport = config.onReport;
@@ -267,6 +269,11 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
       return true; // The list could not be read.
     }
   }
+}
+
+/** Returns the traits of a server. One that is trusted chooses the ids of its operations. */
+export function toTraits({ trust }: MCPClientConfig): SourceTraits {
+  return { replacesAccess: true, ...(trust !== undefined && { foreignIds: true }) };
 }
 
 /** A tool that has not changed keeps its operation. */

@@ -3,8 +3,8 @@ import { logger } from "../../internal/log.ts";
 import { onAbort } from "../../internal/wait.ts";
 import { CallError, type IOperationDefinition } from "../../operation/index.ts";
 import type { HeldOperation } from "../pins.ts";
-import type { OperationSource, SourceChange, SourceLoadOptions, Unsubscribe } from "../source.ts";
-import { createMCPClient, type MCPClientWrapper } from "./client.ts";
+import type { OperationSource, SourceChange, SourceLoadOptions, SourceTraits, Unsubscribe } from "../source.ts";
+import { createMCPClient, type MCPClientWrapper, toTraits } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
 
 const log = logger("from", "mcp");
@@ -39,7 +39,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
   /** `mcp:` and the name of the server. */
   readonly name: string;
   /** Tools have the access rules of the configuration. */
-  readonly traits = { replacesAccess: true };
+  readonly traits: SourceTraits;
   readonly #config: MCPSourceConfig;
   readonly #changes = new Emitter<SourceChange>((error) =>
     log.error("A listener for tool changes failed: {error}", { error }),
@@ -52,6 +52,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
 
   constructor(config: MCPSourceConfig) {
     this.name = `mcp:${config.name}`;
+    this.traits = toTraits(config);
     this.#config = config;
   }
 

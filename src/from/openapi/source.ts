@@ -13,6 +13,7 @@ import {
   type SourceChange,
   type SourceLoadOptions,
   type SourceReport,
+  type SourceTraits,
   type Unsubscribe,
 } from "../source.ts";
 import type { HTTPServiceConfig } from "./config.ts";
@@ -85,7 +86,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   /** `openapi:` and the namespace. */
   readonly name: string;
   /** Imported operations have the access rules of the configuration. */
-  readonly traits = { replacesAccess: true };
+  readonly traits: SourceTraits;
   readonly #read: (options: ReadOptions) => Promise<OpenAPIImport>;
   // One object for all loads, because their operations share its limits on concurrency and retries.
   readonly #config: HTTPServiceConfig;
@@ -113,6 +114,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     if (trust !== undefined && trust !== "operations") throw badConfig('trust must be "operations", or be omitted.');
     const trusted = trust && { namespace: given.namespace };
     const place = toPlace(document);
+    this.traits = { replacesAccess: true, ...(trust !== undefined && { foreignIds: true }) };
     const config = { ...given, namespace: given.namespace ?? (trust ? hostOf(place, given) : undefined!) };
     assertSettings(config);
     this.#config = locate(config, place);
