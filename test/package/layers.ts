@@ -32,7 +32,7 @@ export const layers: Record<string, Layer> = {
   middleware: { ours: ["internal", "operation", "operation/inside.ts", "registry"], packages: [] },
   "from/*": { ours: sourceLayers, packages: ["typebox"] },
   "from/mcp": {
-    ours: [...sourceLayers, "transport/mcp-form.ts"],
+    ours: [...sourceLayers, "transport/line-reader.ts", "transport/mcp-form.ts"],
     packages: ["typebox", "@modelcontextprotocol/client"],
   },
   "from/openapi": {
@@ -48,6 +48,7 @@ export const layers: Record<string, Layer> = {
   },
   "transport/http-form.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/mcp-form.ts": { ours: ["internal", "operation"], packages: [] },
+  "transport/line-reader.ts": { ours: [], packages: [] },
   "transport/turnover-map.ts": { ours: [], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "operation/inside.ts", "transport/frames.ts"], packages: [] },
@@ -195,6 +196,7 @@ export const layers: Record<string, Layer> = {
       "serve/authenticator.ts",
       "serve",
       "transport/http-form.ts",
+      "transport/line-reader.ts",
       "transport/mcp-form.ts",
     ],
     packages: ["typebox", "@modelcontextprotocol/server"],
