@@ -32,11 +32,11 @@ export const layers: Record<string, Layer> = {
   middleware: { ours: ["internal", "operation", "operation/inside.ts", "registry"], packages: [] },
   "from/*": { ours: sourceLayers, packages: ["typebox"] },
   "from/mcp": {
-    ours: [...sourceLayers, "transport/line-reader.ts", "transport/mcp-form.ts"],
+    ours: [...sourceLayers, "transport/line-reader.ts", "transport/mcp-form.ts", "transport/unsendable.ts"],
     packages: ["typebox", "@modelcontextprotocol/client"],
   },
   "from/openapi": {
-    ours: [...sourceLayers, "middleware", "transport/http-form.ts"],
+    ours: [...sourceLayers, "middleware", "transport/http-form.ts", "transport/unsendable.ts"],
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
   "transport/shape.ts": { ours: ["internal"], packages: [] },
@@ -46,10 +46,11 @@ export const layers: Record<string, Layer> = {
     ours: ["operation", "operation/inside.ts", "transport/frames.ts", "transport/linked-set.ts"],
     packages: [],
   },
-  "transport/http-form.ts": { ours: ["internal", "operation"], packages: [] },
+  "transport/http-form.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
   "transport/mcp-form.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/line-reader.ts": { ours: [], packages: [] },
   "transport/turnover-map.ts": { ours: [], packages: [] },
+  "transport/unsendable.ts": { ours: ["internal"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "operation/inside.ts", "transport/frames.ts"], packages: [] },
   "transport/peer": {
