@@ -67,15 +67,16 @@ const specRules: readonly Rule[] = [
   accessRule,
   ["title", "must be a string", optional(isString)],
   ["tags", "must be a list of strings", optional(isStringList)],
-  ["errorSchemas", "must be a list of { code, schema }", optional(Array.isArray), errorRules],
   ["idempotent", "must be true or false", optional(isBoolean)],
   ["outputPolicy", 'must be "cast", "check" or "strict"', optional(isOneOf(["cast", "check", "strict"]))],
-  ["_meta", "must be an object", optional(isJSONObject)],
   ["handler", "must be a function; omit it to register the handler later", optional((it) => typeof it === "function")],
 ];
 
 /** Fields that are not read behind a getter, because sources create them when they are first read. */
-const lazyFields: ReadonlySet<string> = new Set(["errorSchemas", "_meta"]);
+const lazyRules: ReadonlyArray<readonly Rule[]> = [
+  [["errorSchemas", "must be a list of { code, schema }", optional(Array.isArray), errorRules]],
+  [["_meta", "must be an object", optional(isJSONObject)]],
+];
 
 /**
  * Throws `VALIDATION_ERROR` unless a value is a valid spec. The message names every invalid field and how to correct it.
@@ -101,6 +102,7 @@ export function toAccessControl(accessControl: unknown): AccessControl {
 function findProblems(object: JSONObject, rules: readonly Rule[]): ValueProblem[] {
   const problems: ValueProblem[] = [];
   checkFields(problems, "", object, rules);
+  for (const lazy of lazyRules) if (!hasGetter(object, lazy[0]![0])) checkFields(problems, "", object, lazy);
   checkCombinations(problems, object["accessControl"]);
   return problems;
 }
@@ -111,7 +113,6 @@ function checkFields(problems: ValueProblem[], path: string, object: JSONObject,
       if (!(name in object)) problems.push({ path: `${path}/${name}`, message: requirement });
       continue;
     }
-    if (lazyFields.has(name) && hasGetter(object, name)) continue;
     const value = object[name];
     if (!isValid(value)) {
       problems.push({
