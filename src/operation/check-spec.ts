@@ -73,9 +73,9 @@ const specRules: readonly Rule[] = [
 ];
 
 /** Fields that are not read behind a getter, because sources create them when they are first read. */
-const lazyRules: ReadonlyArray<readonly Rule[]> = [
-  [["errorSchemas", "must be a list of { code, schema }", optional(Array.isArray), errorRules]],
-  [["_meta", "must be an object", optional(isJSONObject)]],
+const lazyRules: readonly Rule[] = [
+  ["errorSchemas", "must be a list of { code, schema }", optional(Array.isArray), errorRules],
+  ["_meta", "must be an object", optional(isJSONObject)],
 ];
 
 /**
@@ -101,27 +101,25 @@ export function toAccessControl(accessControl: unknown): AccessControl {
 
 function findProblems(object: JSONObject, rules: readonly Rule[]): ValueProblem[] {
   const problems: ValueProblem[] = [];
-  checkFields(problems, "", object, rules);
-  for (const lazy of lazyRules) if (!hasGetter(object, lazy[0]![0])) checkFields(problems, "", object, lazy);
+  for (const rule of rules) checkField(problems, "", object, rule);
+  for (const rule of lazyRules) if (!hasGetter(object, rule[0])) checkField(problems, "", object, rule);
   checkCombinations(problems, object["accessControl"]);
   return problems;
 }
 
-function checkFields(problems: ValueProblem[], path: string, object: JSONObject, rules: readonly Rule[]): void {
-  for (const [name, requirement, isValid, parts] of rules) {
-    if (isValid === undefined) {
-      if (!(name in object)) problems.push({ path: `${path}/${name}`, message: requirement });
-      continue;
-    }
-    const value = object[name];
-    if (!isValid(value)) {
-      problems.push({
-        path: `${path}/${name}`,
-        message: value === undefined ? `is missing and ${requirement}` : requirement,
-      });
-    } else if (Array.isArray(value) && parts !== undefined) checkErrors(problems, `${path}/${name}`, value, parts);
-    else if (parts !== undefined && value !== undefined)
-      checkFields(problems, `${path}/${name}`, value as JSONObject, parts);
+function checkField(problems: ValueProblem[], path: string, object: JSONObject, rule: Rule): void {
+  const [name, requirement, isValid, parts] = rule;
+  if (isValid === undefined) {
+    if (!(name in object)) problems.push({ path: `${path}/${name}`, message: requirement });
+    return;
+  }
+  const value = object[name];
+  if (!isValid(value)) {
+    const message = value === undefined ? `is missing and ${requirement}` : requirement;
+    problems.push({ path: `${path}/${name}`, message });
+  } else if (parts !== undefined && Array.isArray(value)) checkErrors(problems, `${path}/${name}`, value, parts);
+  else if (parts !== undefined && isObject(value)) {
+    for (const part of parts) checkField(problems, `${path}/${name}`, value, part);
   }
 }
 
@@ -133,7 +131,7 @@ function checkErrors(problems: ValueProblem[], path: string, errors: readonly un
       problems.push({ path: place, message: "must be an object with code and schema" });
       continue;
     }
-    checkFields(problems, place, error, rules);
+    for (const rule of rules) checkField(problems, place, error, rule);
     const { code } = error;
     const first = places.get(code);
     if (first === undefined) places.set(code, place);
