@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Authenticator, bearerTokens, createToken } from "../auth/index.ts";
 import type { Unsubscribe } from "../from/source.ts";
-import { parseHost } from "../internal/http.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { CallError, type Identity } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
+import { parseHost } from "../serve/headers.ts";
 import type { HubAccessConfig } from "./config.ts";
 import { hubScopes } from "./rules.ts";
 import { readHubToken, removeState, tokenFile, writeState } from "./state-folder.ts";

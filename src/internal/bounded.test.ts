@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BoundedMap, BoundedSet } from "./bounded.ts";
+import { BoundedMap } from "./bounded.ts";
 
 test("the oldest entry is removed, and an entry that is set again is the newest", () => {
   const map = new BoundedMap<string, number>(2);
@@ -11,14 +11,6 @@ test("the oldest entry is removed, and an entry that is set again is the newest"
     ["a", 3],
     ["c", 4],
   ]);
-});
-
-test("a set removes its oldest member", () => {
-  const set = new BoundedSet<string>(2);
-
-  set.add("a").add("b").add("a").add("c");
-
-  expect([...set]).toEqual(["a", "c"]);
 });
 
 test("after any changes, a map has the newest entries", () => {

@@ -17,22 +17,3 @@ export class BoundedMap<K, V> extends Map<K, V> {
     return super.set(key, value);
   }
 }
-
-/** A set with at most `max` members, which removes the oldest ones. Adding a member again makes it the newest. */
-export class BoundedSet<T> extends Set<T> {
-  readonly #max: number;
-  readonly #oldest: Iterator<T>;
-
-  /** @param max at least 1 */
-  constructor(max: number) {
-    super();
-    this.#max = max;
-    this.#oldest = this.keys();
-  }
-
-  override add(member: T): this {
-    this.delete(member);
-    if (this.size >= this.#max) this.delete(this.#oldest.next().value!);
-    return super.add(member);
-  }
-}

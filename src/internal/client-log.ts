@@ -6,13 +6,8 @@ export interface ClientLogger {
   error(message: string, properties: Record<string, unknown>): void;
 }
 
-/** Returns the logger of one module, in a program that loads LogTape. */
-let findLogger: ((part: readonly string[]) => ClientLogger) | undefined;
-
-/** Makes every {@link clientLogger} write to the log of the program. */
-export function setClientLog(find: (part: readonly string[]) => ClientLogger): void {
-  findLogger = find;
-}
+/** The log of the program. `find` returns the logger of one module; `log.ts` sets it in a program that loads LogTape. */
+export const programLog: { find?: (part: readonly string[]) => ClientLogger } = {};
 
 /**
  * Creates a logger for code that also runs in a client without LogTape, which is larger than the client itself. It writes
@@ -20,17 +15,14 @@ export function setClientLog(find: (part: readonly string[]) => ClientLogger): v
  */
 export function clientLogger(...part: string[]): ClientLogger {
   const written = new Set<string>();
-  const write = (level: keyof ClientLogger, message: string, properties: Record<string, unknown>) => {
-    if (findLogger !== undefined) return findLogger(part)[level](message, properties);
+  const write = (level: keyof ClientLogger) => (message: string, properties: Record<string, unknown>) => {
+    if (programLog.find !== undefined) return programLog.find(part)[level](message, properties);
     if (written.has(message)) return;
     written.add(message);
     // biome-ignore lint/suspicious/noConsole: without a log the message would be lost.
     console.warn(`[${["alkdev", "operations", ...part].join(".")}] ${fillPlaceholders(message, properties)}`);
   };
-  return {
-    warn: (message, properties) => write("warn", message, properties),
-    error: (message, properties) => write("error", message, properties),
-  };
+  return { warn: write("warn"), error: write("error") };
 }
 
 /** Fills the placeholders of a message, for one line on the console. */

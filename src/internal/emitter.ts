@@ -24,15 +24,7 @@ export class Emitter<E> {
   }
 
   emit(event: E): void {
-    // Not with `notify`, which would need a closure for each event and listener.
-    for (const listener of this.#listeners) {
-      try {
-        const result: unknown = listener(event);
-        if (result instanceof Promise) result.catch(this.#onFailure);
-      } catch (error) {
-        this.#onFailure(error);
-      }
-    }
+    for (const listener of this.#listeners) notify(() => listener(event), this.#onFailure);
   }
 }
 

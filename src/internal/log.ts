@@ -1,6 +1,6 @@
 import { getConfig, getLogger, type Logger } from "@logtape/logtape";
-import { BoundedSet } from "./bounded.ts";
-import { fillPlaceholders, setClientLog } from "./client-log.ts";
+import { BoundedMap } from "./bounded.ts";
+import { fillPlaceholders, programLog } from "./client-log.ts";
 
 export type { Logger } from "@logtape/logtape";
 
@@ -9,7 +9,7 @@ export type { Logger } from "@logtape/logtape";
  * configures LogTape.
  */
 export function logger(...part: string[]): Logger {
-  setClientLog(findLogger); // Called here, because bundlers would drop a top-level statement.
+  programLog.find ??= findLogger; // Set here, because bundlers would drop a top-level statement.
   return findLogger(part);
 }
 
@@ -46,12 +46,11 @@ export function warnVisibly(log: Logger, warnings: readonly Warning[], level: "w
 
 /** Maximum number of lines on the console per process: a peer can cause a warning with each message. */
 const maxConsoleTotal = 1_000;
-let writtenLines = 0;
+const written = { lines: 0 };
 
 function writeLine(line: string): void {
-  writtenLines += 1;
-  if (writtenLines > maxConsoleTotal) return;
-  const isLast = writtenLines === maxConsoleTotal;
+  if (++written.lines > maxConsoleTotal) return;
+  const isLast = written.lines === maxConsoleTotal;
   // biome-ignore lint/suspicious/noConsole: LogTape is not configured, so the warnings would be lost.
   console.warn(isLast ? "[alkdev.operations] Further warnings are not shown. Configure LogTape to see them." : line);
 }
@@ -65,11 +64,11 @@ export type WarnOnce = (key: string, message: string, properties?: Record<string
  * many others logs another warning.
  */
 export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
-  const known = new BoundedSet<string>(memory);
+  const known = new BoundedMap<string, true>(memory);
   return (name, message, properties = {}) => {
     const key = getConfig() === null ? name : `log ${name}`;
     if (known.has(key)) return;
-    known.add(key);
+    known.set(key, true);
     warnVisibly(log, [{ message, properties }]);
   };
 }

@@ -11,14 +11,14 @@ export interface LookupSource<T> {
 }
 
 /**
- * Methods that JavaScript calls when it converts an object to a string or JSON, or awaits it. They never resolve to a
- * function, so that a conversion does not call an operation.
+ * Methods that JavaScript calls when it converts an object to a string or JSON, or awaits it. They never resolve, so that
+ * a conversion does not call an operation.
  */
 const conversions: ReadonlySet<string> = new Set(["toString", "toLocaleString", "valueOf", "toJSON", "then"]);
 
 /** Names that JavaScript or a test tool reads from every object. They resolve only to what is known to exist. */
 const probedNames: ReadonlySet<string> = new Set([
-  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute", "then", "toJSON"],
+  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
   ...Object.getOwnPropertyNames(Object.prototype),
 ]);
 
@@ -32,23 +32,17 @@ const maxCachedNames = 1_000;
 export function createLookup<T>({ label, find, names, dispose }: LookupSource<T>): Record<string, T> {
   const cache = new Map<string, T>();
   const read = (name: string): T | undefined => {
-    let value = cache.get(name);
-    if (value === undefined && (!probedNames.has(name) || [...names()].includes(name))) {
-      value = find(name);
-      if (value !== undefined && cache.size < maxCachedNames) cache.set(name, value);
-    }
-    return typeof value === "function" && conversions.has(name) ? undefined : value;
+    const known = cache.get(name);
+    if (known !== undefined || conversions.has(name)) return known;
+    if (probedNames.has(name) && ![...names()].includes(name)) return undefined;
+    const value = find(name);
+    if (value !== undefined && cache.size < maxCachedNames) cache.set(name, value);
+    return value;
   };
-  const list = () => [...new Set(names())].filter((name) => !conversions.has(name) || read(name) !== undefined);
-  const format = () => `[${label}]`;
+  const list = () => [...names()].filter((name) => !conversions.has(name));
   const target: Record<string | symbol, unknown> = {
     __proto__: null,
-    toString: format,
-    toLocaleString: format,
-    valueOf() {
-      return this;
-    },
-    [Symbol.toPrimitive]: (hint: string) => (hint === "number" ? Number.NaN : format()),
+    toString: () => `[${label}]`,
     [Symbol.toStringTag]: label,
     [Symbol.asyncDispose]: dispose,
   };

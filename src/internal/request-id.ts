@@ -6,8 +6,7 @@ export function createId(): string {
   return flatten(crypto.randomUUID?.() ?? toBase64URL(crypto.getRandomValues(new Uint8Array(18))));
 }
 
-let prefix: string | undefined;
-let count = 0;
+const sequence = { prefix: "", count: 0 };
 
 /**
  * Returns a new id that is unique across processes: a random prefix and a counter. Other ids of this process, and their
@@ -15,9 +14,8 @@ let count = 0;
  * reply to. Takes a tenth of the time of {@link createId}.
  */
 export function nextRequestId(): string {
-  prefix ??= `${createId()}-`;
-  count += 1;
-  return flatten(prefix + count);
+  if (sequence.prefix === "") sequence.prefix = `${createId()}-`;
+  return flatten(sequence.prefix + ++sequence.count);
 }
 
 /** Flattens a concatenated string, because a `Map` lookup with a string in tree form is several times slower. */

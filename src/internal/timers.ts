@@ -11,47 +11,19 @@ export interface Timer {
   stop(): void;
 }
 
-/** Options of a timer. */
-export interface TimerOptions {
-  /** Whether the timer keeps the process alive. @default true */
-  keepsAlive?: boolean;
-}
-
 /**
  * Calls `run` once after `delay` ms. Unlike `setTimeout` it also waits for delays above {@link maxTimerDelay}; `Infinity`
  * never fires and keeps nothing alive.
+ * @param keepsAlive - whether the timer keeps the process alive
  */
-export function startTimer(run: () => void, delay: number, options: TimerOptions = {}): Timer {
-  return delay === Number.POSITIVE_INFINITY ? never : new DelayTimer(run, delay, options.keepsAlive ?? true);
-}
-
-const never: Timer = { stop() {} };
-
-class DelayTimer implements Timer {
-  readonly #run: () => void;
-  readonly #keepsAlive: boolean;
-  #remaining: number;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(run: () => void, delay: number, keepsAlive: boolean) {
-    this.#run = run;
-    this.#keepsAlive = keepsAlive;
-    this.#remaining = delay;
-    this.#arm();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #arm(): void {
-    const delay = Math.min(this.#remaining, maxTimerDelay);
-    this.#remaining -= delay;
-    this.#timer = setTimeout(() => {
-      if (this.#remaining > 0) this.#arm();
-      else this.#run();
-    }, delay);
+export function startTimer(run: () => void, delay: number, { keepsAlive = true } = {}): Timer {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const wait = (remaining: number) => {
+    const step = Math.min(remaining, maxTimerDelay);
+    timer = setTimeout(() => (remaining > step ? wait(remaining - step) : run()), step);
     // In browsers, timers are numbers and do not keep a process alive.
-    if (!this.#keepsAlive && typeof this.#timer === "object") this.#timer.unref();
-  }
+    if (!keepsAlive && typeof timer === "object") timer.unref();
+  };
+  if (delay !== Number.POSITIVE_INFINITY) wait(delay);
+  return { stop: () => clearTimeout(timer) };
 }

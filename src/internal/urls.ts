@@ -1,33 +1,4 @@
 /**
- * Converts a path to a `file:` URL without Node: absolute or relative to `cwd`, POSIX or Windows. Characters with a meaning
- * in URLs, such as `#`, `?` and `%`, are part of the name.
- */
-export function toFileURL(path: string, cwd: string): URL {
-  const windows = isWindowsPath(path) || isWindowsPath(cwd);
-  const absolute = isAbsolute(path, windows) ? path : `${cwd}/${path}`;
-  const slashed = windows ? absolute.replaceAll("\\", "/") : absolute;
-  // The URL parser resolves `.` and `..`, and the server of a UNC path becomes the host.
-  return new URL(
-    `file:${slashed.startsWith("//") ? "" : slashed.startsWith("/") ? "//" : "///"}${encodePath(slashed)}`,
-  );
-}
-
-function isWindowsPath(path: string): boolean {
-  return /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path);
-}
-
-function isAbsolute(path: string, windows: boolean): boolean {
-  return path.startsWith("/") || (windows && isWindowsPath(path));
-}
-
-function encodePath(path: string): string {
-  return path
-    .split("/")
-    .map((segment, index) => (index === 0 && /^[A-Za-z]:$/.test(segment) ? segment : encodeURIComponent(segment)))
-    .join("/");
-}
-
-/**
  * Returns whether a host name or address is the local machine: `localhost`, any name below `.localhost` (RFC 6761), `127.0.0.0/8`
  * and `::1`. Accepts the host name of a URL (`[::1]`) and the address of a socket (`::1`, `::ffff:127.0.0.1`).
  */

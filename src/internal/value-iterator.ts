@@ -30,8 +30,6 @@ const done: IteratorResult<never, undefined> = Object.freeze({ done: true, value
 export class ValueIterator<T> implements AsyncIterableIterator<T, undefined> {
   readonly #producer: Producer;
   #waiters: Waiter<T>[] = [];
-  /** Values that were pushed while no `next()` was pending. */
-  #values: T[] = [];
   #isPulling = false;
   #isClosed = false;
   /** An error that occurred while no `next()` was pending; the following `next()` rejects with it. */
@@ -55,7 +53,6 @@ export class ValueIterator<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#values.length > 0) return Promise.resolve({ done: false, value: this.#values.shift()! });
     if (this.#isClosed) {
       const failure = this.#failure;
       this.#failure = undefined;
@@ -70,7 +67,6 @@ export class ValueIterator<T> implements AsyncIterableIterator<T, undefined> {
   /** Ends the iteration. A pending `next()` resolves immediately. */
   async return(): Promise<IteratorResult<T, undefined>> {
     this.#failure = undefined;
-    this.#values = [];
     if (this.#isClosed) return done;
     const isPulling = this.#isPulling;
     this.end();
@@ -83,15 +79,13 @@ export class ValueIterator<T> implements AsyncIterableIterator<T, undefined> {
     throw error;
   }
 
-  /** Passes a value to the consumer. Has no effect after the end. */
+  /** Passes the requested value to the consumer. Has no effect after the end. */
   push(value: T): void {
     if (this.#isClosed) return;
     this.#isPulling = false;
     this.#idle?.stop();
     this.#idle = undefined;
-    const waiter = this.#waiters.shift();
-    if (waiter === undefined) this.#values.push(value);
-    else waiter.resolve({ done: false, value });
+    this.#waiters.shift()?.resolve({ done: false, value });
     if (this.#waiters.length > 0) this.#wait();
   }
 

@@ -23,18 +23,6 @@ export function allowManyListeners(signal: AbortSignal): void {
   events?.setMaxListeners?.(0, signal);
 }
 
-/** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer running. */
-export function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = startTimer(() => resolve(false), ms);
-    const finish = () => {
-      timer.stop();
-      resolve(true);
-    };
-    promise.then(finish, finish);
-  });
-}
-
 /** Limits of a wait. */
 export interface WaitLimits {
   /** Maximum duration in ms. @default no limit */
@@ -72,6 +60,15 @@ export function waitFor<T>(
     const stopListening = onAbort(signal, () => fail("ABORTED"));
     promise.finally(release).then(resolve, reject);
   });
+}
+
+/** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer running. */
+export function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  return waitFor(settled, { timeout: ms }, Error).catch(() => false);
 }
 
 /** Waits `ms`, or rejects with the signal's reason as soon as it fires. Leaves neither a timer nor a listener. */

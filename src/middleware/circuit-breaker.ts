@@ -3,7 +3,7 @@ import { quote } from "../internal/text.ts";
 import { onAbort } from "../internal/wait.ts";
 import { CallError, isCallError, mapError, resolveCount, resolveDuration } from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
-import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
+import { runWithHooks } from "./call-hooks.ts";
 
 /** Options of a circuit breaker. */
 export interface CircuitBreakerOptions {
@@ -91,11 +91,8 @@ export function circuitBreaker(options: CircuitBreakerMiddlewareOptions = {}): M
   };
 }
 
-async function observe(
-  breaker: CircuitBreaker,
-  { context }: MiddlewareCall,
-  next: () => Promise<unknown>,
-): Promise<unknown> {
+function observe(breaker: CircuitBreaker, call: MiddlewareCall, next: () => Promise<unknown>): Promise<unknown> {
+  const { context } = call;
   let isCounted = false;
   const count = (error?: unknown) => {
     if (isCounted) return;
@@ -105,19 +102,12 @@ async function observe(
   };
   // A handler may never return. The deadline of the call then counts as a failure of the service.
   const stop = onAbort(context.abortable === false ? undefined : context.signal, count);
-  const finish = (error?: unknown) => {
-    stop();
-    count(error);
-  };
-  try {
-    const result = await next();
-    if (!isAsyncIterable(result)) {
-      finish();
-      return result;
-    }
-    return watchValues(result, { onFirstValue: () => breaker.succeeded(), onEnd: finish, onLeave: stop });
-  } catch (error) {
-    finish(error);
-    throw error;
-  }
+  return runWithHooks(call, next, {
+    onFirstValue: () => breaker.succeeded(),
+    onEnd(error) {
+      stop();
+      count(error);
+    },
+    onLeave: stop,
+  });
 }

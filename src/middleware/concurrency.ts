@@ -1,9 +1,9 @@
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { onAbort } from "../internal/wait.ts";
-import { CallError, OperationType, resolveCount } from "../operation/inside.ts";
-import type { Middleware, MiddlewareCall } from "../registry/index.ts";
-import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
+import { CallError, resolveCount } from "../operation/inside.ts";
+import type { Middleware } from "../registry/index.ts";
+import { runWithHooks } from "./call-hooks.ts";
 
 /** Options of the concurrency middleware. */
 export interface ConcurrencyOptions {
@@ -87,27 +87,10 @@ export function concurrency(options: ConcurrencyOptions): Middleware {
     const hasPlace = isNested && running.has(context.parentRequestId!);
     if (!hasPlace) await limiter.acquire(operationId, context.abortable === false ? undefined : context.signal);
     running.add(requestId);
-    let isReleased = false;
-    return runInSlot(call, next, () => {
-      if (isReleased) return;
-      isReleased = true;
+    const release = () => {
       running.delete(requestId);
       if (!hasPlace) limiter.release();
-    });
+    };
+    return runWithHooks(call, next, { onEnd: release, onLeave: release });
   };
-}
-
-async function runInSlot(
-  { spec }: MiddlewareCall,
-  next: () => Promise<unknown>,
-  release: () => void,
-): Promise<unknown> {
-  let isSubscribed = false;
-  try {
-    const result = await next();
-    isSubscribed = spec.type === OperationType.SUBSCRIPTION && isAsyncIterable(result);
-    return isSubscribed ? watchValues(result as AsyncIterable<unknown>, { onEnd: release, onLeave: release }) : result;
-  } finally {
-    if (!isSubscribed) release();
-  }
 }

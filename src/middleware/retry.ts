@@ -10,7 +10,7 @@ import {
   resolveDuration,
 } from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
-import { isAsyncIterable, watchValues } from "./subscription-hooks.ts";
+import { runWithHooks } from "./call-hooks.ts";
 
 /** Options of the retry middleware. */
 export interface RetryOptions {
@@ -95,46 +95,35 @@ export function retry(options: RetryOptions = {}): Middleware {
   const policies = new BoundedMap<string, RetryPolicy>(maxNamespaces);
   void new RetryPolicy(options); // Reports invalid options here instead of on the first call.
   return (call, next) => {
-    const { namespace, type } = call.spec;
+    const { namespace } = call.spec;
     const policy = policies.get(namespace) ?? new RetryPolicy(options);
     if (!policies.has(namespace)) policies.set(namespace, policy);
-    return type === OperationType.SUBSCRIPTION ? retryOpening(policy, call, next) : retryCall(policy, call, next);
+    return repeat(policy, call, next);
   };
 }
 
-async function retryCall(policy: RetryPolicy, call: MiddlewareCall, next: () => Promise<unknown>): Promise<unknown> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const result = await next();
-      policy.succeeded();
-      return result;
-    } catch (error) {
-      await policy.beforeRetry(error, attempt, conditionsOf(call));
-    }
-  }
-}
-
-/** Repeats a subscription only until its first value, because values that consumers have received cannot be revoked. */
-async function retryOpening(policy: RetryPolicy, call: MiddlewareCall, next: () => Promise<unknown>): Promise<unknown> {
+async function repeat(policy: RetryPolicy, call: MiddlewareCall, next: () => Promise<unknown>): Promise<unknown> {
   let attempt = 0;
-  const open = async (): Promise<unknown> => {
+  const run = async (): Promise<unknown> => {
     for (;;) {
       try {
-        return await next();
+        const result = await next();
+        // A subscription succeeds when its first value arrives.
+        if (call.spec.type !== OperationType.SUBSCRIPTION) policy.succeeded();
+        return result;
       } catch (error) {
         await policy.beforeRetry(error, attempt++, conditionsOf(call));
       }
     }
   };
-  const values = await open();
-  if (!isAsyncIterable(values)) return values;
-  return watchValues(values, {
+  return runWithHooks(call, run, {
     onFirstValue: () => policy.succeeded(),
+    // Only until the first value, because values that consumers have received cannot be revoked.
     async reopen(error) {
       // A handler that has yielded has run, even if its error has `mayHaveRun: false`.
       if (!conditionsOf(call).repeatable) throw error;
       await policy.beforeRetry(error, attempt++, conditionsOf(call));
-      return open();
+      return run();
     },
   });
 }

@@ -1,8 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
-import { readRawHeader } from "../internal/http.ts";
 import { logger } from "../internal/log.ts";
+import { readRawHeader } from "../serve/headers.ts";
 import type { FetchInfo } from "../serve/server.ts";
 
 const log = logger("node");

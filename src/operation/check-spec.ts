@@ -15,28 +15,18 @@ import {
 type Test = (value: unknown) => boolean;
 
 /**
- * A field, its requirement, which completes "`/path` …", and the test of its value. Without a test only its presence is
- * checked, because sources create schemas when they are first read.
+ * A field, its requirement, which completes "`/path` …", the test of its value, and the rules of its parts or, for a list,
+ * of each item. Without a test only its presence is checked, because sources create schemas when they are first read.
  */
-type Rule = readonly [name: string, requirement: string, isValid?: Test];
+type Rule = readonly [name: string, requirement: string, isValid?: Test, parts?: readonly Rule[]];
 
-const isString: Test = (value) => typeof value === "string";
+const isString = (value: unknown): value is string => typeof value === "string";
 const isBoolean: Test = (value) => typeof value === "boolean";
 const isStringList: Test = (value) => Array.isArray(value) && value.every(isString);
 const isStatus: Test = (value) => Number.isInteger(value) && (value as number) >= 100 && (value as number) <= 599;
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === "string" && pattern.test(value);
 const isOneOf = (values: readonly unknown[]) => (value: unknown) => values.includes(value);
 const optional = (isValid: Test) => (value: unknown) => value === undefined || isValid(value);
-
-const requiredRules: readonly Rule[] = [
-  ["namespace", "must be 1 to 64 characters without dots or control characters", matches(namespacePattern)],
-  ["name", "must be 1 to 256 characters without control characters", matches(namePattern)],
-  ["version", 'must be a string such as "1.0.0"', isString],
-  ["type", 'must be "query", "mutation" or "subscription"', isOneOf(["query", "mutation", "subscription"])],
-  ["description", "must be a string that describes the operation", isString],
-  ["inputSchema", "is missing; use Type.Object({}) for an operation without input"],
-  ["outputSchema", "is missing; use Type.Unknown() when the output can be anything"],
-];
 
 const resourceParts = {
   resourceType: "must be a string without a colon, and is required together with resourceAction",
@@ -52,9 +42,11 @@ const accessRules: readonly Rule[] = [
   ["customAuth", "must be the name of a function in the registry's customAuth", optional(isString)],
 ];
 
-const labelRules: readonly Rule[] = [
-  ["title", "must be a string", optional(isString)],
-  ["tags", "must be a list of strings", optional(isStringList)],
+const accessRule: Rule = [
+  "accessControl",
+  "must be an object; use { requiredScopes: [] } to allow every caller",
+  isJSONObject,
+  accessRules,
 ];
 
 const errorRules: readonly Rule[] = [
@@ -64,19 +56,35 @@ const errorRules: readonly Rule[] = [
   ["httpStatus", "must be a status from 100 to 599", optional(isStatus)],
 ];
 
-const behaviourRules: readonly Rule[] = [
+const specRules: readonly Rule[] = [
+  ["namespace", "must be 1 to 64 characters without dots or control characters", matches(namespacePattern)],
+  ["name", "must be 1 to 256 characters without control characters", matches(namePattern)],
+  ["version", 'must be a string such as "1.0.0"', isString],
+  ["type", 'must be "query", "mutation" or "subscription"', isOneOf(["query", "mutation", "subscription"])],
+  ["description", "must be a string that describes the operation", isString],
+  ["inputSchema", "is missing; use Type.Object({}) for an operation without input"],
+  ["outputSchema", "is missing; use Type.Unknown() when the output can be anything"],
+  accessRule,
+  ["title", "must be a string", optional(isString)],
+  ["tags", "must be a list of strings", optional(isStringList)],
   ["idempotent", "must be true or false", optional(isBoolean)],
   ["outputPolicy", 'must be "cast", "check" or "strict"', optional(isOneOf(["cast", "check", "strict"]))],
+  ["handler", "must be a function; omit it to register the handler later", optional((it) => typeof it === "function")],
+];
+
+/** Fields that are not read behind a getter, because sources create them when they are first read. */
+const lazyRules: readonly Rule[] = [
+  ["errorSchemas", "must be a list of { code, schema }", optional(Array.isArray), errorRules],
+  ["_meta", "must be an object", optional(isJSONObject)],
 ];
 
 /**
  * Throws `VALIDATION_ERROR` unless a value is a valid spec. The message names every invalid field and how to correct it.
- * Schemas are only checked for presence, and errors or meta behind a getter are not read, because sources create them when
- * they are first read.
+ * Schemas are only checked for presence, and errors or meta behind a getter are not read.
  */
 export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
   const problems = isObject(spec)
-    ? findProblems(spec)
+    ? findProblems(spec, specRules)
     : [{ path: "", message: "must be an object with namespace, name, version, type, inputSchema and outputSchema" }];
   if (problems.length > 0) throw validationError(`operation ${formatLabel(spec)}`, problems);
 }
@@ -86,68 +94,51 @@ export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
  * `VALIDATION_ERROR` for an invalid one.
  */
 export function toAccessControl(accessControl: unknown): AccessControl {
-  const problems: ValueProblem[] = [];
-  checkAccess(problems, accessControl);
-  checkCombinations(problems, accessControl);
+  const problems = findProblems({ accessControl }, [accessRule]);
   if (problems.length > 0) throw validationError("options", problems);
   return copyAccess(accessControl as AccessControl);
 }
 
-function findProblems(spec: JSONObject): ValueProblem[] {
+function findProblems(object: JSONObject, rules: readonly Rule[]): ValueProblem[] {
   const problems: ValueProblem[] = [];
-  checkFields(problems, "", spec, requiredRules);
-  checkAccess(problems, spec["accessControl"]);
-  checkFields(problems, "", spec, labelRules);
-  const errors = hasGetter(spec, "errorSchemas") ? undefined : spec["errorSchemas"];
-  if (errors !== undefined) checkErrors(problems, errors);
-  checkFields(problems, "", spec, behaviourRules);
-  const meta = hasGetter(spec, "_meta") ? undefined : spec["_meta"];
-  if (meta !== undefined && !isJSONObject(meta)) problems.push({ path: "/_meta", message: "must be an object" });
-  const { handler } = spec;
-  if (handler !== undefined && typeof handler !== "function") {
-    problems.push({ path: "/handler", message: "must be a function; omit it to register the handler later" });
-  }
-  if (Array.isArray(errors) && errors.length > 1) checkRepeatedCodes(problems, errors);
-  checkCombinations(problems, spec["accessControl"]);
+  for (const rule of rules) checkField(problems, "", object, rule);
+  for (const rule of lazyRules) if (!hasGetter(object, rule[0])) checkField(problems, "", object, rule);
+  checkCombinations(problems, object["accessControl"]);
   return problems;
 }
 
-function checkFields(problems: ValueProblem[], path: string, object: JSONObject, rules: readonly Rule[]): void {
-  for (const [name, requirement, isValid] of rules) {
-    if (isValid === undefined) {
-      if (!(name in object)) problems.push({ path: `${path}/${name}`, message: requirement });
-    } else if (!isValid(object[name])) addProblem(problems, `${path}/${name}`, object[name], requirement);
+function checkField(problems: ValueProblem[], path: string, object: JSONObject, rule: Rule): void {
+  const [name, requirement, isValid, parts] = rule;
+  if (isValid === undefined) {
+    if (!(name in object)) problems.push({ path: `${path}/${name}`, message: requirement });
+    return;
+  }
+  const value = object[name];
+  if (!isValid(value)) {
+    const message = value === undefined ? `is missing and ${requirement}` : requirement;
+    problems.push({ path: `${path}/${name}`, message });
+  } else if (parts !== undefined && Array.isArray(value)) checkErrors(problems, `${path}/${name}`, value, parts);
+  else if (parts !== undefined && isObject(value)) {
+    for (const part of parts) checkField(problems, `${path}/${name}`, value, part);
   }
 }
 
-function addProblem(problems: ValueProblem[], path: string, value: unknown, requirement: string): void {
-  problems.push({ path, message: value === undefined ? `is missing and ${requirement}` : requirement });
-}
-
-function checkAccess(problems: ValueProblem[], access: unknown): void {
-  if (isJSONObject(access)) return checkFields(problems, "/accessControl", access, accessRules);
-  addProblem(problems, "/accessControl", access, "must be an object; use { requiredScopes: [] } to allow every caller");
-}
-
-function checkErrors(problems: ValueProblem[], errors: unknown): void {
-  if (!Array.isArray(errors))
-    return addProblem(problems, "/errorSchemas", errors, "must be a list of { code, schema }");
-  for (const [index, error] of errors.entries()) {
-    const path = `/errorSchemas/${index}`;
-    if (isJSONObject(error)) checkFields(problems, path, error, errorRules);
-    else addProblem(problems, path, error, "must be an object with code and schema");
-  }
-}
-
-function checkRepeatedCodes(problems: ValueProblem[], errors: readonly unknown[]): void {
+function checkErrors(problems: ValueProblem[], path: string, errors: readonly unknown[], rules: readonly Rule[]): void {
   const places = new Map<unknown, string>();
   for (const [index, error] of errors.entries()) {
-    if (!isObject(error) || typeof error["code"] !== "string") continue; // It was already reported.
-    const [code, place] = [error["code"], `/errorSchemas/${index}`];
+    const place = `${path}/${index}`;
+    if (!isJSONObject(error)) {
+      problems.push({ path: place, message: "must be an object with code and schema" });
+      continue;
+    }
+    for (const rule of rules) checkField(problems, place, error, rule);
+    const { code } = error;
     const first = places.get(code);
-    const message = `must be unique, but ${quote(code)} is also the code of ${first}`;
     if (first === undefined) places.set(code, place);
-    else problems.push({ path: `${place}/code`, message });
+    else if (isString(code)) {
+      const message = `must be unique, but ${quote(code)} is also the code of ${first}`;
+      problems.push({ path: `${place}/code`, message });
+    }
   }
 }
 

@@ -1,16 +1,9 @@
-import { isObject } from "../internal/objects.ts";
-import type { CallOptions, OwnOptions, SubscribeOptions } from "./context.ts";
+import { getOwn } from "../internal/objects.ts";
+import type { CallArguments, CallOptions, OwnOptions, SubscribeOptions } from "./context.ts";
 import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError } from "./error.ts";
-import type {
-  AcceptsEmpty,
-  KnownOperation,
-  KnownOperations,
-  NameOf,
-  NamespaceOf,
-  OperationsByNamespace,
-} from "./known.ts";
+import type { KnownOperation, KnownOperations, NameOf, NamespaceOf, OperationsByNamespace } from "./known.ts";
 
 /** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
 export type Client<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = OperationsOf<
@@ -114,10 +107,6 @@ export interface ClientAny<Input, Output> extends RemoteAny<Input, Output, Subsc
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
-/** The arguments of a call. The input is optional where `undefined` or `{}` is valid. */
-export type CallArguments<Input, Options = CallOptions> =
-  AcceptsEmpty<Input> extends true ? [input?: Input, options?: Options] : [input: Input, options?: Options];
-
 /** The arguments of a subscription. The input is optional where `undefined` or `{}` is valid. */
 export type SubscribeArguments<Input> = CallArguments<Input, SubscribeOptions>;
 
@@ -137,11 +126,8 @@ export function toData({ data, meta }: ResponseEnvelope): unknown {
 
 /** The blocks may come from a peer, which can send anything in their place. */
 function firstText(content: readonly unknown[]): string | undefined {
-  for (const block of content) {
-    const text = isObject(block) && block["type"] === "text" ? block["text"] : undefined;
-    if (typeof text === "string" && text !== "") return text.slice(0, 1_000);
-  }
-  return undefined;
+  const texts = content.map((block) => (getOwn(block, "type") === "text" ? getOwn(block, "text") : undefined));
+  return texts.find((text): text is string => typeof text === "string" && text !== "")?.slice(0, 1_000);
 }
 
 /** The iterator of a subscription. */

@@ -98,11 +98,12 @@ type TargetOf<Operation> = Operation extends CallableOperation
 /** The ids in {@link Register}, which editors suggest, and any other id. */
 type CallableId = (keyof CallsOf<RegisteredOperations> & string) | (string & Record<never, never>);
 
+/** The arguments of a call. The input is optional where `undefined` or `{}` is valid. */
+export type CallArguments<Input, Options = CallOptions> =
+  AcceptsEmpty<Input> extends true ? [input?: Input, options?: Options] : [input: Input, options?: Options];
+
 /** The arguments of a nested call after its operation. The input is optional where `undefined` or `{}` is valid. */
-export type NestedCallArguments<Input> =
-  AcceptsEmpty<Input> extends true
-    ? [input?: Input, options?: OwnOptions<CallOptions>]
-    : [input: Input, options?: OwnOptions<CallOptions>];
+export type NestedCallArguments<Input> = CallArguments<Input, OwnOptions<CallOptions>>;
 
 /**
  * Calls a query or mutation inside a handler and returns its data: `call(create, { title })` by its definition, whose

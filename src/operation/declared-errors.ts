@@ -93,13 +93,10 @@ export function toErrorSchemas(
   const problems: ValueProblem[] = [];
   const definitions: ErrorDefinition[] = [];
   if (!isObject(errors)) problems.push({ path: "/errors", message: "must be an object with a schema for every code" });
-  else {
-    for (const [code, declaration] of Object.entries(errors)) {
-      const definition = toErrorDefinition(code, declaration);
-      if (definition === undefined)
-        problems.push({ path: extendPointer("/errors", code), message: declarationMessage });
-      else definitions.push(definition);
-    }
+  for (const [code, declaration] of isObject(errors) ? Object.entries(errors) : []) {
+    const definition = toErrorDefinition(code, declaration);
+    if (definition !== undefined) definitions.push(definition);
+    else problems.push({ path: extendPointer("/errors", code), message: declarationMessage });
   }
   if (!Array.isArray(listed) || !listed.every(isObject)) {
     problems.push({ path: "/errorSchemas", message: "must be a list of { code, schema }" });
@@ -118,12 +115,7 @@ function toErrorDefinition(code: string, declaration: unknown): ErrorDefinition 
   if (!("schema" in declaration)) return "httpStatus" in declaration ? undefined : { code, schema: declaration };
   const { schema, description, httpStatus } = declaration as Partial<ErrorDefinition>;
   if (!isLibrarySchema(schema) && !isObject(schema)) return undefined;
-  return {
-    code,
-    schema,
-    ...(description !== undefined && { description }),
-    ...(httpStatus !== undefined && { httpStatus }),
-  };
+  return { code, description, schema, httpStatus };
 }
 
 /** Returns whether a value is a TypeBox type or a Standard Schema, which is a function in ArkType. */

@@ -9,35 +9,16 @@ export type * from "./declared-errors.ts";
 export { isDeclaredError } from "./declared-errors.ts";
 export * from "./default-builders.ts";
 export * from "./define.ts";
-export {
-  httpEnvelope,
-  isResponseEnvelope,
-  localEnvelope,
-  mcpEnvelope,
-  RESPONSE_SOURCES,
-  type ResponseEnvelope,
-  type ResponseSource,
-} from "./envelope.ts";
-export {
-  CallError,
-  type CallErrorJSON,
-  type CallErrorOptions,
-  type ErrorCodeInfo,
-  errorCodes,
-  InfrastructureErrorCode,
-  isCallError,
-  mapError,
-} from "./error.ts";
+export type * from "./envelope.ts";
+export { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES } from "./envelope.ts";
+export type * from "./error.ts";
+export { CallError, errorCodes, InfrastructureErrorCode, isCallError, mapError } from "./error.ts";
 export type { AuthenticatedIdentity, Identity } from "./identity.ts";
 export * from "./infer.ts";
 export * from "./known.ts";
 export type { Limits } from "./limits.ts";
-export {
-  type MCPAnnotations,
-  type MCPContentBlock,
-  MCPContentBlockSchema,
-  type MCPResourceContent,
-} from "./mcp-content.ts";
+export type * from "./mcp-content.ts";
+export { MCPContentBlockSchema } from "./mcp-content.ts";
 export { parseOperationId } from "./operation-id.ts";
 export * from "./response-meta.ts";
 export type * from "./spec.ts";

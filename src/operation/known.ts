@@ -1,4 +1,4 @@
-import type { CallOptions, OperationEnv, OwnOptions } from "./context.ts";
+import type { NestedCallArguments, OperationEnv } from "./context.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { OperationType } from "./spec.ts";
 
@@ -64,10 +64,7 @@ export type KnownEnv<Known extends KnownOperations> = {
 export type AcceptsEmpty<Input> = undefined extends Input ? true : Record<never, never> extends Input ? true : false;
 
 /** Calls one operation from inside a handler. The input is optional where `undefined` or `{}` is valid. */
-export type EnvFunction<Input, Output> =
-  AcceptsEmpty<Input> extends true
-    ? (input?: Input, options?: OwnOptions<CallOptions>) => Promise<ResponseEnvelope<Output>>
-    : (input: Input, options?: OwnOptions<CallOptions>) => Promise<ResponseEnvelope<Output>>;
+export type EnvFunction<Input, Output> = (...args: NestedCallArguments<Input>) => Promise<ResponseEnvelope<Output>>;
 
 /**
  * Declares the operations that handlers can call, so that `context.env` and the ids of `context.call` are typed:

@@ -3,58 +3,45 @@ import { maxTimerDelay } from "../internal/timers.ts";
 import { type CallError, mapError } from "./error.ts";
 import { validationError } from "./errors.ts";
 
+/** The default of every limit. */
+export const defaultLimits = {
+  /** Maximum depth of nested calls. @default 64 */
+  callDepth: 64,
+  /** Maximum number of pending calls, outgoing and incoming together. @default 20,000 */
+  pendingCalls: 20_000,
+  /** Maximum size of a message between peers, in bytes. @default 16 MiB */
+  maxMessage: 16 * 1024 * 1024,
+  /** Maximum size of a decoded HTTP response, in bytes. @default 64 MiB */
+  responseBytes: 64 * 1024 * 1024,
+  /** Maximum size of the body of a request to a server, in bytes. @default 1 MiB */
+  requestBytes: 1024 * 1024,
+  /** Maximum length of the URL of a request to a server, in characters. @default 16,384 */
+  urlLength: 16 * 1024,
+  /** Maximum size of one event of a stream, in bytes. @default 1 MiB */
+  eventBytes: 1024 * 1024,
+  /** Maximum depth of JSON from outside this process. @default 200 */
+  jsonDepth: 200,
+  /** Maximum size of a document, in bytes. @default 20 MiB */
+  documentBytes: 20 * 1024 * 1024,
+  /** Maximum number of operations of one document. @default 10,000 */
+  operations: 10_000,
+  /** Maximum number of `$ref`s that are resolved in one document. @default 100,000 */
+  references: 100_000,
+  /** Maximum depth of one schema. @default 64 */
+  schemaDepth: 64,
+  /** Maximum number of sub-schemas of one schema. @default 10,000 */
+  subschemas: 10_000,
+  /** Maximum length of a `pattern`, in characters. @default 50,000 */
+  patternLength: 50_000,
+};
+
+type Optional<T> = { [Name in keyof T]?: T[Name] | undefined };
+
 /**
  * Limits on the cost of one call, document or connection. A missing or `undefined` field has its default.
  * `Infinity` removes a limit; anything else that is not a number above 0 is refused with `VALIDATION_ERROR`.
  */
-export interface Limits {
-  /** Maximum depth of nested calls. @default 64 */
-  callDepth?: number;
-  /** Maximum number of pending calls, outgoing and incoming together. @default 20,000 */
-  pendingCalls?: number;
-  /** Maximum size of a message between peers, in bytes. @default 16 MiB */
-  maxMessage?: number;
-  /** Maximum size of a decoded HTTP response, in bytes. @default 64 MiB */
-  responseBytes?: number;
-  /** Maximum size of the body of a request to a server, in bytes. @default 1 MiB */
-  requestBytes?: number;
-  /** Maximum length of the URL of a request to a server, in characters. @default 16,384 */
-  urlLength?: number;
-  /** Maximum size of one event of a stream, in bytes. @default 1 MiB */
-  eventBytes?: number;
-  /** Maximum depth of JSON from outside this process. @default 200 */
-  jsonDepth?: number;
-  /** Maximum size of a document, in bytes. @default 20 MiB */
-  documentBytes?: number;
-  /** Maximum number of operations of one document. @default 10,000 */
-  operations?: number;
-  /** Maximum number of `$ref`s that are resolved in one document. @default 100,000 */
-  references?: number;
-  /** Maximum depth of one schema. @default 64 */
-  schemaDepth?: number;
-  /** Maximum number of sub-schemas of one schema. @default 10,000 */
-  subschemas?: number;
-  /** Maximum length of a `pattern`, in characters. @default 50,000 */
-  patternLength?: number;
-}
-
-/** The default of every limit. */
-export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
-  callDepth: 64,
-  pendingCalls: 20_000,
-  maxMessage: 16 * 1024 * 1024,
-  responseBytes: 64 * 1024 * 1024,
-  requestBytes: 1024 * 1024,
-  urlLength: 16 * 1024,
-  eventBytes: 1024 * 1024,
-  jsonDepth: 200,
-  documentBytes: 20 * 1024 * 1024,
-  operations: 10_000,
-  references: 100_000,
-  schemaDepth: 64,
-  subschemas: 10_000,
-  patternLength: 50_000,
-});
+export interface Limits extends Optional<typeof defaultLimits> {}
 
 /**
  * Fills in the default of every limit that is missing or `undefined`. Throws `VALIDATION_ERROR` on an invalid one.
@@ -79,17 +66,18 @@ export function resolveLimits<T extends Required<Limits> = Required<Limits>>(
   return { ...defaults, ...Object.fromEntries(given) };
 }
 
+/** What options of both kinds may have. */
 interface OptionRule {
   /** The operation whose call has the option, for the message. @default none, for a configuration */
   operationId?: string;
+  /** `Infinity` is allowed. Use it only where the option documents that it means "never" or "no limit". */
+  infinite?: boolean;
 }
 
 /** Additional values that a duration may have. */
 interface DurationRule extends OptionRule {
   /** `0` is allowed. Use it only where the option documents its meaning. */
   zero?: boolean;
-  /** `Infinity` is allowed. Use it only where the option documents that it means "never" or "no limit". */
-  infinite?: boolean;
   /** Whether no timer is set for it, so that it may exceed the maximum of timers. @default false */
   untimed?: boolean;
 }
@@ -122,8 +110,6 @@ interface CountRule extends OptionRule {
   min: 0 | 1;
   /** The largest count. @default the largest safe integer */
   max?: number;
-  /** `Infinity` is allowed. Use it only where the option documents that it means "no limit". */
-  infinite?: boolean;
   /** `undefined` is refused, because the option has no default. */
   required?: boolean;
 }

@@ -1,104 +1,85 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
+import { optional } from "./optional.ts";
+
+const annotationsSchema = Type.Object({
+  /** The intended audience of the block. */
+  audience: optional(Type.Array(Type.Union([Type.Literal("user"), Type.Literal("assistant")]))),
+  /** From 0 (optional) to 1 (required). */
+  priority: optional(Type.Number()),
+  /** ISO 8601 time. */
+  lastModified: optional(Type.String()),
+});
 
 /** Hints about the audience and the importance of a block. */
-export interface MCPAnnotations {
-  /** The intended audience of the block. */
-  audience?: Array<"user" | "assistant">;
-  /** From 0 (optional) to 1 (required). */
-  priority?: number;
-  /** ISO 8601 time. */
-  lastModified?: string;
-}
+export interface MCPAnnotations extends Static<typeof annotationsSchema> {}
+
+const resourceSchema = Type.Object({
+  /** URI of the resource. */
+  uri: Type.String(),
+  /** Its media type. */
+  mimeType: optional(Type.String()),
+  /** Its content as a string. */
+  text: optional(Type.String()),
+  /** Its content in base64. */
+  blob: optional(Type.String()),
+});
 
 /** The content of an embedded resource: `text`, or `blob` in base64. */
-export interface MCPResourceContent {
-  /** URI of the resource. */
-  uri: string;
-  /** Its media type. */
-  mimeType?: string;
-  /** Its content as a string. */
-  text?: string;
-  /** Its content in base64. */
-  blob?: string;
-}
+export interface MCPResourceContent extends Static<typeof resourceSchema> {}
 
-/** One block of an MCP result. Declared here, so that this package does not depend on an MCP SDK. */
-export type MCPContentBlock =
-  | {
-      type: "text";
-      /** The text. */
-      text: string;
-      /** Hints about the audience and the importance of the block. */
-      annotations?: MCPAnnotations;
-    }
-  | {
-      type: "image";
-      /** The image in base64. */
-      data: string;
-      /** Its media type. */
-      mimeType: string;
-      /** Hints about the audience and the importance of the block. */
-      annotations?: MCPAnnotations;
-    }
-  | {
-      type: "audio";
-      /** The recording in base64. */
-      data: string;
-      /** Its media type. */
-      mimeType: string;
-      /** Hints about the audience and the importance of the block. */
-      annotations?: MCPAnnotations;
-    }
-  | {
-      type: "resource";
-      /** The embedded content. */
-      resource: MCPResourceContent;
-      /** Hints about the audience and the importance of the block. */
-      annotations?: MCPAnnotations;
-    }
-  | {
-      type: "resource_link";
-      /** URI of the resource. */
-      uri: string;
-      /** Its name. */
-      name: string;
-      /** Description of the resource. */
-      description?: string;
-      /** Its media type. */
-      mimeType?: string;
-    };
+const hints = {
+  /** Hints about the audience and the importance of the block. */
+  annotations: optional(Type.Unsafe<MCPAnnotations>(annotationsSchema)),
+};
 
-const annotations = Type.Optional(
-  Type.Object({
-    audience: Type.Optional(Type.Array(Type.Union([Type.Literal("user"), Type.Literal("assistant")]))),
-    priority: Type.Optional(Type.Number()),
-    lastModified: Type.Optional(Type.String()),
-  }),
-);
-
-/** One block of an MCP result, as {@link MCPContentBlock}. */
+/** Schema of {@link MCPContentBlock}. */
 export const MCPContentBlockSchema = Type.Union([
-  Type.Object({ type: Type.Literal("text"), text: Type.String(), annotations }),
-  Type.Object({ type: Type.Literal("image"), data: Type.String(), mimeType: Type.String(), annotations }),
-  Type.Object({ type: Type.Literal("audio"), data: Type.String(), mimeType: Type.String(), annotations }),
+  Type.Object({
+    type: Type.Literal("text"),
+    /** The text. */
+    text: Type.String(),
+    ...hints,
+  }),
+  Type.Object({
+    type: Type.Literal("image"),
+    /** The image in base64. */
+    data: Type.String(),
+    /** Its media type. */
+    mimeType: Type.String(),
+    ...hints,
+  }),
+  Type.Object({
+    type: Type.Literal("audio"),
+    /** The recording in base64. */
+    data: Type.String(),
+    /** Its media type. */
+    mimeType: Type.String(),
+    ...hints,
+  }),
   Type.Object({
     type: Type.Literal("resource"),
-    resource: Type.Object({
-      uri: Type.String(),
-      mimeType: Type.Optional(Type.String()),
-      text: Type.Optional(Type.String()),
-      blob: Type.Optional(Type.String()),
-    }),
-    annotations,
+    /** The embedded content. */
+    resource: Type.Unsafe<MCPResourceContent>(resourceSchema),
+    ...hints,
   }),
   Type.Object({
     type: Type.Literal("resource_link"),
+    /** URI of the resource. */
     uri: Type.String(),
+    /** Its name. */
     name: Type.String(),
-    description: Type.Optional(Type.String()),
-    mimeType: Type.Optional(Type.String()),
+    /** Description of the resource. */
+    description: optional(Type.String()),
+    /** Its media type. */
+    mimeType: optional(Type.String()),
   }),
 ]);
+
+/**
+ * One block of an MCP result, with the fields of {@link MCPContentBlockSchema}. Declared here, so that this package does
+ * not depend on an MCP SDK.
+ */
+export type MCPContentBlock = Static<typeof MCPContentBlockSchema>;
 
 /** Handlers that run a tool of an MCP server. */
 const toolHandlers = new WeakSet<object>();

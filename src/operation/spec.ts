@@ -1,8 +1,9 @@
-import { type TSchema, Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import { forwardGetter, hasGetter, isObject, type JSONObject } from "../internal/objects.ts";
 import type { OperationContext } from "./context.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { namePattern, namespacePattern } from "./operation-id.ts";
+import { optional } from "./optional.ts";
 
 /** The three kinds of operation. */
 export const OperationType = { QUERY: "query", MUTATION: "mutation", SUBSCRIPTION: "subscription" } as const;
@@ -12,66 +13,6 @@ export type OperationType = (typeof OperationType)[keyof typeof OperationType];
 /** How data that does not match its schema is handled: `cast` (default) repairs, `check` reports, `strict` refuses. */
 export type OutputPolicy = "cast" | "check" | "strict";
 
-/** The rights that a caller needs. */
-export interface AccessControl {
-  /** All of these are required; `[]` requires nothing. */
-  requiredScopes: string[];
-  /** One of these is required; if missing nothing is required, and `[]` denies every caller. */
-  requiredScopesAny?: string[];
-  /** The type of the resource that the caller must have been granted. Requires `resourceAction`. */
-  resourceType?: string;
-  /** The action that the caller must have been granted on the resource. */
-  resourceAction?: string;
-  /** JSON pointer into the validated input that yields the resource's id, or an array of ids. */
-  resourceId?: string;
-  /** Name of a function in the registry's `customAuth`. Only a result of `true` grants access. */
-  customAuth?: string;
-}
-
-/** An error that an operation is known to throw. */
-export interface ErrorDefinition {
-  /** Identifies the error, such as `TASK_NOT_FOUND`. */
-  code: string;
-  /** The condition under which it is thrown. */
-  description?: string;
-  /** Shape of the error's `details`. */
-  schema: TSchema;
-  /** Status of the response over HTTP, 100 to 599. */
-  httpStatus?: number;
-}
-
-/** An operation without its code. A spec that was parsed from JSON registers and behaves the same. */
-export interface OperationSpec {
-  /** 1 to 64 characters, no dot, no control character. */
-  namespace: string;
-  /** 1 to 256 characters, no control character. The id is `namespace.name`. */
-  name: string;
-  /** Version of the operation's contract, such as `1.0.0`. */
-  version: string;
-  /** Whether it reads, changes something, or returns many values. */
-  type: OperationType;
-  /** What the operation does. */
-  description: string;
-  /** A TypeBox type, a JSON Schema, or a Standard Schema that has a JSON Schema. */
-  inputSchema: TSchema;
-  /** Shape of the envelope's `data`; of each value for a subscription. */
-  outputSchema: TSchema;
-  /** Access rule for callers. */
-  accessControl: AccessControl;
-  /** Display name. */
-  title?: string;
-  /** Labels to find and filter operations by. */
-  tags?: string[];
-  /** Errors that it is known to throw. */
-  errorSchemas?: ErrorDefinition[];
-  /** Whether two calls have the same effect as one. */
-  idempotent?: boolean;
-  /** How output that does not match its schema is handled. @default the policy of the registry */
-  outputPolicy?: OutputPolicy;
-  /** Additional data about the operation that is not part of its contract. Never sent to peers or published. */
-  _meta?: Record<string, unknown>;
-}
-
 /** A resource type. A colon would make `a:b` + `c` and `a` + `b:c` the same grant. */
 export const resourceTypePattern = /^[^:]+$/;
 /** A JSON pointer. */
@@ -80,41 +21,72 @@ export const pointerPattern = /^(\/([^~]|~[01])*)?$/;
 /** Any JSON Schema; its keywords are checked when it is compiled. */
 const anySchema = Type.Unsafe<TSchema>({ type: ["object", "boolean"] });
 
+const accessSchema = Type.Object({
+  /** All of these are required; `[]` requires nothing. */
+  requiredScopes: Type.Array(Type.String()),
+  /** One of these is required; if missing nothing is required, and `[]` denies every caller. */
+  requiredScopesAny: optional(Type.Array(Type.String())),
+  /** The type of the resource that the caller must have been granted. Requires `resourceAction`. */
+  resourceType: optional(Type.String({ pattern: resourceTypePattern.source })),
+  /** The action that the caller must have been granted on the resource. */
+  resourceAction: optional(Type.String()),
+  /** JSON pointer into the validated input that yields the resource's id, or an array of ids. */
+  resourceId: optional(Type.String({ description: "JSON pointer into the input", pattern: pointerPattern.source })),
+  /** Name of a function in the registry's `customAuth`. Only a result of `true` grants access. */
+  customAuth: optional(Type.String()),
+});
+
+/** The rights that a caller needs. */
+export interface AccessControl extends Static<typeof accessSchema> {}
+
+const errorSchema = Type.Object({
+  /** Identifies the error, such as `TASK_NOT_FOUND`. */
+  code: Type.String({ minLength: 1 }),
+  /** The condition under which it is thrown. */
+  description: optional(Type.String()),
+  /** Shape of the error's `details`. */
+  schema: anySchema,
+  /** Status of the response over HTTP, 100 to 599. */
+  httpStatus: optional(Type.Integer({ minimum: 100, maximum: 599 })),
+});
+
+/** An error that an operation is known to throw. */
+export interface ErrorDefinition extends Static<typeof errorSchema> {}
+
 /** Schema of an {@link OperationSpec} in JSON. Additional properties are allowed. */
 export const OperationSpecSchema = Type.Object({
+  /** 1 to 64 characters, no dot, no control character. */
   namespace: Type.String({ pattern: namespacePattern.source }),
+  /** 1 to 256 characters, no control character. The id is `namespace.name`. */
   name: Type.String({ pattern: namePattern.source }),
+  /** Version of the operation's contract, such as `1.0.0`. */
   version: Type.String(),
+  /** Whether it reads, changes something, or returns many values. */
   type: Type.Union([Type.Literal("query"), Type.Literal("mutation"), Type.Literal("subscription")]),
+  /** What the operation does. */
   description: Type.String(),
+  /** A TypeBox type, a JSON Schema, or a Standard Schema that has a JSON Schema. */
   inputSchema: anySchema,
+  /** Shape of the envelope's `data`; of each value for a subscription. */
   outputSchema: anySchema,
-  accessControl: Type.Object({
-    requiredScopes: Type.Array(Type.String()),
-    requiredScopesAny: Type.Optional(Type.Array(Type.String())),
-    resourceType: Type.Optional(Type.String({ pattern: resourceTypePattern.source })),
-    resourceAction: Type.Optional(Type.String()),
-    resourceId: Type.Optional(
-      Type.String({ description: "JSON pointer into the input", pattern: pointerPattern.source }),
-    ),
-    customAuth: Type.Optional(Type.String()),
-  }),
-  title: Type.Optional(Type.String()),
-  tags: Type.Optional(Type.Array(Type.String())),
-  errorSchemas: Type.Optional(
-    Type.Array(
-      Type.Object({
-        code: Type.String({ minLength: 1 }),
-        description: Type.Optional(Type.String()),
-        schema: anySchema,
-        httpStatus: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
-      }),
-    ),
-  ),
-  idempotent: Type.Optional(Type.Boolean()),
-  outputPolicy: Type.Optional(Type.Union([Type.Literal("cast"), Type.Literal("check"), Type.Literal("strict")])),
-  _meta: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  /** Access rule for callers. */
+  accessControl: Type.Unsafe<AccessControl>(accessSchema),
+  /** Display name. */
+  title: optional(Type.String()),
+  /** Labels to find and filter operations by. */
+  tags: optional(Type.Array(Type.String())),
+  /** Errors that it is known to throw. */
+  errorSchemas: optional(Type.Array(Type.Unsafe<ErrorDefinition>(errorSchema))),
+  /** Whether two calls have the same effect as one. */
+  idempotent: optional(Type.Boolean()),
+  /** How output that does not match its schema is handled. @default the policy of the registry */
+  outputPolicy: optional(Type.Union([Type.Literal("cast"), Type.Literal("check"), Type.Literal("strict")])),
+  /** Additional data about the operation that is not part of its contract. Never sent to peers or published. */
+  _meta: optional(Type.Record(Type.String(), Type.Unknown())),
 });
+
+/** An operation without its code. A spec that was parsed from JSON registers and behaves the same. */
+export interface OperationSpec extends Static<typeof OperationSpecSchema> {}
 
 // Handlers of every input and output must be assignable to one type, and `never` or `unknown` would make `input` unusable
 // in `satisfies IOperationDefinition`. The return type of `JSON.parse` is the loosest one.
@@ -145,7 +117,7 @@ export interface IOperationDefinition<TInput = Loose, TOutput = Loose> extends O
 const specNames = Object.keys(OperationSpecSchema.properties) as Array<keyof OperationSpec>;
 const optionalNames = specNames.filter((name) => !OperationSpecSchema.required.includes(name as never));
 /** The names of the fields of an access rule. */
-export const accessNames = Object.keys(OperationSpecSchema.properties.accessControl.properties);
+export const accessNames = Object.keys(accessSchema.properties);
 
 /**
  * Returns a frozen copy of a valid spec without properties that are not part of a spec, with other schemas if they are given.

@@ -29,8 +29,6 @@ describe.each(makers)("a %s as a string", (label, make) => {
     expect([made, namespace].join()).toBe(`[${label}],[${label}.test]`);
     expect(Number(namespace)).toBeNaN();
     expect((namespace as object).toString()).toBe(`[${label}.test]`);
-    expect((namespace as object).toLocaleString()).toBe(`[${label}.test]`);
-    expect((namespace as object).valueOf()).toBe(namespace);
     expect(Object.prototype.toString.call(namespace)).toBe(`[object ${label}.test]`);
     expect(inspect(made)).toBe(`[${label}: "test"]`);
     expect(inspect([namespace], { breakLength: Number.POSITIVE_INFINITY })).toBe(`[ [${label}.test: ${shown}] ]`);
@@ -38,16 +36,6 @@ describe.each(makers)("a %s as a string", (label, make) => {
     expect(await Promise.resolve(namespace)).toBe(namespace);
     expect(Object.keys(namespace)).toEqual(["echo", "constructor", "inspect"]);
     expect(handler).not.toHaveBeenCalled();
-  });
-
-  test("finds a namespace with the name of a conversion method", async () => {
-    const registry = createRegistry();
-    registry.register(operation({ namespace: "toString", handler }));
-    const made = make(registry) as Record<string, Record<string, (input: unknown) => Promise<unknown>>>;
-
-    expect(`${made}`).toBe(`[${label}]`);
-    await made["toString"]?.["echo"]?.({});
-    expect(handler).toHaveBeenCalledOnce();
   });
 
   test("lists a bounded number of names", () => {

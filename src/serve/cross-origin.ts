@@ -1,4 +1,4 @@
-import { parseHost, parseOrigin } from "../internal/http.ts";
+import { parseHost, parseOrigin } from "./headers.ts";
 import type { CORSOptions } from "./server.ts";
 
 const allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE";

@@ -1,9 +1,9 @@
-import { lastListItem, parseBearer, parseHost } from "../internal/http.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { CallError } from "../operation/index.ts";
 import { Authentication, type Caller, type CredentialEnd } from "./authentication.ts";
 import type { Authenticator, AuthenticatorDescription, Credentials } from "./authenticator.ts";
 import { isForeignPage, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
+import { lastListItem, parseBearer, parseHost } from "./headers.ts";
 import { denied, foreignPage, HTTPError, notLocal } from "./refusals.ts";
 import type { FetchInfo, ServeOptions } from "./server.ts";
 

@@ -1,7 +1,7 @@
 import { fromBase64 } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
-import { describeUnsendable, findUnsendable, type Unsendable } from "../internal/unsendable.ts";
 import { CallError, type CallErrorJSON, type CallErrorOptions, type ResponseEnvelope } from "../operation/index.ts";
+import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendable.ts";
 
 // How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
 

@@ -1,8 +1,8 @@
 import { toJSONSafe } from "../../internal/json-safe.ts";
 import { isObject } from "../../internal/objects.ts";
 import { quote, truncate } from "../../internal/text.ts";
-import { describeUnsendable, type Unsendable } from "../../internal/unsendable.ts";
 import { CallError, type CallErrorOptions, isCallError, mapError } from "../../operation/index.ts";
+import { describeUnsendable, type Unsendable } from "../../transport/unsendable.ts";
 
 /** Error codes of JSON-RPC and MCP with a defined meaning. Codes from -32000 to -32019 are defined by each server. */
 const invalidParams = -32602;

@@ -1,12 +1,12 @@
 import { logger } from "../../internal/log.ts";
 import { isObject, type JSONObject } from "../../internal/objects.ts";
-import { findUnsendable } from "../../internal/unsendable.ts";
 import {
   markToolHandler,
   type OperationContext,
   type OperationHandler,
   type Progress,
 } from "../../operation/inside.ts";
+import { findUnsendable } from "../../transport/unsendable.ts";
 import { isInvalidParams, notJSON, toCallError, toolNotFound } from "./call-errors.ts";
 import type { MCPProgress, MCPRequestOptions, MCPTool, MCPToolResult } from "./connection/index.ts";
 import { type ResultRules, toMCPEnvelope } from "./result.ts";

@@ -1,6 +1,6 @@
 import { quote } from "../../internal/text.ts";
-import { toFileURL } from "../../internal/urls.ts";
 import { CallError, mapError } from "../../operation/index.ts";
+import { toFileURL } from "./file-url.ts";
 
 /** One entry of a directory. */
 export interface ScannerEntry {

@@ -1,8 +1,8 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
-import { findMessageId, LineReader } from "../../internal/line-reader.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { type CallErrorJSON, type Limits, mapError } from "../../operation/index.ts";
+import { findMessageId, LineReader } from "../../transport/line-reader.ts";
 import { bodyTooLarge } from "../refusals.ts";
 import { parseJSON } from "../request-body.ts";
 import type { ServerSDK } from "./mcp-host.ts";

@@ -1,4 +1,4 @@
-import { BoundedSet } from "../../internal/bounded.ts";
+import { BoundedMap } from "../../internal/bounded.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { aborted, type CallError, notServedNow } from "../../operation/inside.ts";
 import { encode, type OtherFrame, type WireFrame } from "../codec/index.ts";
@@ -82,7 +82,7 @@ export class BrokerServer {
   #seen = new Map<string, string>();
   #seenBefore = new Map<string, string>();
   /** Aborts that arrived before their requests, or whose requests were sent to another worker. */
-  readonly #earlyAborts = new BoundedSet<string>(maxEarlyAborts);
+  readonly #earlyAborts = new BoundedMap<string, true>(maxEarlyAborts);
   /** Errors of subscriptions that ended with the connection. They are sent when the connection is restored. */
   readonly #cut: Array<{ from: string; frame: ReplyFrame }> = [];
   #idempotent: ReadonlySet<string> = new Set();
@@ -180,7 +180,7 @@ export class BrokerServer {
     if (call?.attempt === attempt) {
       if (calls?.end(call)) this.#confirmAbort(call.operationId, frame, from, true);
       call.deliver(frame);
-    } else this.#earlyAborts.add(toAbortKey(from, requestId, attempt));
+    } else this.#earlyAborts.set(toAbortKey(from, requestId, attempt), true);
   }
 
   /** Replies to a question about calls with a silent worker: acknowledges those that run here, offers to run others. */

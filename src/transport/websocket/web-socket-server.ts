@@ -2,7 +2,6 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type * as WS from "ws";
 import { clientLogger } from "../../internal/client-log.ts";
-import { readRawHeader } from "../../internal/http.ts";
 import {
   checkScopes,
   credentialEnded,
@@ -12,6 +11,7 @@ import {
   resolveLimits,
 } from "../../operation/inside.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
+import { readRawHeader } from "../../serve/headers.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { ChannelTransport, type Connection, maxBufferedBytes, ServingPeer } from "../peer/index.ts";

@@ -1,10 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { findMessageId, LineReader } from "../../../internal/line-reader.ts";
 import { isObject } from "../../../internal/objects.ts";
 import { quote } from "../../../internal/text.ts";
 import { CallError, overloaded } from "../../../operation/inside.ts";
+import { findMessageId, LineReader } from "../../../transport/line-reader.ts";
 import type { MCPTimeouts } from "../config.ts";
 import { ProcessGroup } from "./process-group.ts";
 import type { ProgramEnd, StderrLines } from "./program-output.ts";

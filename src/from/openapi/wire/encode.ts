@@ -1,4 +1,4 @@
-import { findUnsendable } from "../../../internal/unsendable.ts";
+import { findUnsendable } from "../../../transport/unsendable.ts";
 
 const notUnreserved = /[!'()*]/g;
 const tripleOrReserved = /%25([0-9A-Fa-f]{2})|%(?:3A|2F|3F|40|21|24|28|29|2A|2B|2C|3B|3D)/g;

@@ -1,6 +1,6 @@
-import { classNameOf, hidesState, isWireValue, readJSONForm } from "./instances.ts";
-import { extendPointer } from "./json-pointer.ts";
-import { quote } from "./text.ts";
+import { classNameOf, hidesState, isWireValue, readJSONForm } from "../internal/instances.ts";
+import { extendPointer } from "../internal/json-pointer.ts";
+import { quote } from "../internal/text.ts";
 
 /** A part of a value that JSON would lose or change. */
 export interface Unsendable {

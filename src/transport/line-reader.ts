@@ -26,11 +26,10 @@ export class LineReader {
   readonly #marker: string | undefined;
   /** Bytes of noise since the last accepted line. */
   #noise = 0;
+  /** The current line; of a line that is too long, its two ends. */
   #parts: Buffer[] = [];
-  /** Bytes of the current line, including a line that is being dropped. */
+  /** Bytes of the current line, including those that were dropped. */
   #size = 0;
-  #head: Buffer = nothing();
-  #tail: Buffer = nothing();
   #stopped = false;
 
   constructor(limit: number, listener: LineListener, marker?: string) {
@@ -44,11 +43,9 @@ export class LineReader {
     while (!this.#stopped) {
       if (this.#size === 0) start = this.#skipNoise(chunk, start);
       const end = chunk.indexOf(newline, start);
-      if (end === -1) {
-        if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start));
-        return;
-      }
-      this.#finish(chunk.subarray(start, end));
+      this.#keep(chunk.subarray(start, end === -1 ? chunk.length : end));
+      if (end === -1) return;
+      this.#finish();
       start = end + 1;
     }
   }
@@ -63,53 +60,39 @@ export class LineReader {
     return next;
   }
 
-  #accept(line: Buffer): void {
-    if (this.#listener.onLine(line) === false) this.#countNoise(refusedLineBytes);
-    else this.#noise = 0;
-  }
-
   #countNoise(noise: number): void {
     this.#noise += noise;
-    if (this.#noise > this.#limit * endlessFactor) this.#stop();
+    this.#stopAbove(this.#noise);
   }
 
-  #stop(): void {
-    if (this.#stopped) return;
+  #stopAbove(bytes: number): void {
+    if (this.#stopped || bytes <= this.#limit * endlessFactor) return;
     this.#stopped = true;
     this.#listener.onEndless();
   }
 
   #keep(part: Buffer): void {
-    const fitted = this.#size <= this.#limit;
+    if (part.length === 0) return;
+    this.#parts.push(part);
     this.#size += part.length;
-    if (this.#size <= this.#limit) {
-      this.#parts.push(part);
-      return;
-    }
-    const more = fitted ? Buffer.concat([...this.#parts, part]) : part;
-    this.#parts = [];
-    if (this.#head.length < keptBytes) this.#head = Buffer.concat([this.#head, more]).subarray(0, keptBytes);
-    this.#tail = Buffer.concat([this.#tail, more.subarray(-keptBytes)]).subarray(-keptBytes);
-    if (this.#size > this.#limit * endlessFactor) this.#stop();
+    if (this.#size <= this.#limit) return;
+    const kept = Buffer.concat(this.#parts);
+    const isLong = kept.length > 2 * keptBytes;
+    this.#parts = isLong ? [kept.subarray(0, keptBytes), kept.subarray(-keptBytes)] : [kept];
+    this.#stopAbove(this.#size);
   }
 
-  #finish(last: Buffer): void {
-    if (this.#size > 0 || last.length > this.#limit) this.#keep(last);
-    if (this.#stopped) return;
-    const whole = this.#size === 0 ? last : this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-    const tooLong = this.#size > this.#limit;
+  #finish(): void {
+    if (this.#stopped || this.#size === 0) return;
+    const line = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
+    const isTooLong = this.#size > this.#limit;
     this.#parts = [];
     this.#size = 0;
-    if (!tooLong) {
-      if (this.#marker !== undefined && !whole.includes(this.#marker)) this.#countNoise(whole.length);
-      else if (whole.length > 0) this.#accept(whole);
-      return;
-    }
-    const head = this.#head.toString("utf8");
-    const tail = this.#tail.toString("utf8");
-    this.#head = nothing();
-    this.#tail = nothing();
-    this.#listener.onTooLong(head, tail);
+    if (isTooLong) {
+      this.#listener.onTooLong(`${line.subarray(0, keptBytes)}`, `${line.subarray(-keptBytes)}`);
+    } else if (this.#marker !== undefined && !line.includes(this.#marker)) this.#countNoise(line.length);
+    else if (this.#listener.onLine(line) === false) this.#countNoise(refusedLineBytes);
+    else this.#noise = 0;
   }
 }
 
@@ -124,8 +107,4 @@ export function findMessageId(head: string, tail: string): string | number | und
   const atEnd = new RegExp(`,\\s*${id}(?:,\\s*${version})?\\}\\s*$`).exec(tail);
   const found = atStart ?? atEnd;
   return found === null ? undefined : JSON.parse(found[1]!);
-}
-
-function nothing(): Buffer {
-  return Buffer.alloc(0);
 }
