@@ -38,7 +38,7 @@ export class HTTPHost implements FetchServer {
     this.options = options;
     this.gate = new Gate(options, exposedHeaders); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);
-    this.calls = new ServerCalls(registry, options);
+    this.calls = new ServerCalls(registry, options, "http");
     this.visible = new VisibleOperations(coreOf(registry), options);
     void this.routes; // Reports operations that are not served.
   }
