@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defineOperation, Type } from "../operation/index.ts";
-import { serveHTTP } from "../serve/http/index.ts";
 import { OperationRegistry } from "../registry/index.ts";
+import { serveHTTP } from "../serve/http/index.ts";
 
 const schemas = { inputSchema: Type.Object({}), outputSchema: Type.Unknown() };
 
