@@ -29,7 +29,7 @@ export function toToolName(id: string): string {
   const isUnambiguous =
     plainNamespace.test(namespace) && plainName.test(name) && !hashed.test(joined) && !reserved.has(joined);
   if (isUnambiguous && joined.length <= maxToolNameLength) return joined;
-  // 64 bits: nobody can choose the id of a foreign operation so that it has the name of another one.
+  // With 64 bits, a foreign operation cannot choose an id that has the name of another operation.
   const hash = sha256(id).slice(0, 16);
   const readable = joined.replace(/[^A-Za-z0-9-]+/g, "_").slice(0, maxToolNameLength - hash.length - 1);
   return `${readable.replace(/_+$/, "")}_${hash}`;
