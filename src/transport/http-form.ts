@@ -14,8 +14,14 @@ export const problemType = "application/problem+json";
 /** Media type of the values of a subscription. */
 export const eventStreamType = "text/event-stream";
 
-/** The last event of a stream. A client that reconnects with its id has received everything. */
-export const lastEvent = { id: "end", text: "event: end\nid: end\n\n" } as const;
+/**
+ * The end of a stream. Parsers report the comment; the event has no data, so that no consumer takes it for a value. A client
+ * that reconnects with its id has received everything.
+ */
+export const lastEvent = { id: "end", text: ": end\nevent: end\nid: end\n\n" } as const;
+
+/** The comment before the last event. A stream that closes without it was interrupted. */
+export const endComment = "end";
 
 /** The levels of JSON that an envelope or a problem adds to the data or details. */
 export const envelopeLevels = 2;
