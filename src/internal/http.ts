@@ -12,6 +12,7 @@ export const statusTexts: Readonly<Record<number, string>> = {
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
   429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
   499: "Client Closed Request",
   500: "Internal Server Error",
   502: "Bad Gateway",
