@@ -28,6 +28,7 @@ export const statusTexts: Readonly<Record<number, string>> = {
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
   429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
   499: "Client Closed Request",
   500: "Internal Server Error",
   502: "Bad Gateway",
@@ -35,8 +36,14 @@ export const statusTexts: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-/** The last event of a stream. A client that reconnects with its id has received everything. */
-export const lastEvent = { id: "end", text: "event: end\nid: end\n\n" } as const;
+/**
+ * The end of a stream. Parsers report the comment; the event has no data, so that no consumer takes it for a value. A client
+ * that reconnects with its id has received everything.
+ */
+export const lastEvent = { id: "end", text: ": end\nevent: end\nid: end\n\n" } as const;
+
+/** The comment before the last event. A stream that closes without it was interrupted. */
+export const endComment = "end";
 
 /** The levels of JSON that an envelope or a problem adds to the data or details. */
 export const envelopeLevels = 2;
