@@ -14,6 +14,8 @@ import { hubScopes } from "./rules.ts";
 const maxTreeCalls = 1_000;
 /** Maximum difference between the recorded start or end of two calls and their order, in ms. Times are rounded. */
 const maxClockErrorMs = 2;
+/** Number of records after that of a call among which `hub.call` looks for calls that it made and that ended later. */
+const maxLaterCalls = 10_000;
 /** Maximum number of characters of the payloads in one result. */
 const maxPayloads = 4 * 1024 * 1024;
 /** Maximum number of periods of `hub.stats`. */
@@ -144,13 +146,14 @@ export function findCall(
 export function findTree(history: CallHistory, root: CallRecord, context: OperationContext) {
   const identity = root.identity ?? null;
   const since = root.startedAt - maxClockErrorMs;
+  const before = root.id === undefined ? undefined : root.id + maxLaterCalls;
   const found = new Set([root]);
   let level: readonly CallRecord[] = [root];
   const expanded = new Map<string, CallRecord>();
   while (level.length > 0 && found.size <= maxTreeCalls) {
     const parents = level.map(({ requestId }) => requestId).filter((id) => !expanded.has(id));
     for (const call of level) expanded.set(call.requestId, call);
-    const filter = { parents, identity, since, limit: maxTreeCalls };
+    const filter = { parents, identity, since, before, limit: maxTreeCalls };
     const below = [...history.findRunning(filter), ...history.records.find(filter).records];
     level = below.filter(
       (call) => !expanded.has(call.requestId) && isWithin(call, expanded.get(call.parentRequestId!)!),

@@ -153,6 +153,8 @@ interface Condition<T> {
   readonly sql: string;
   /** Whether an index finds the records in the order of their ids. */
   readonly isIndexed?: true;
+  /** Whether that index has parts of records with close ids. */
+  readonly isInParts?: true;
   readonly toSQL?: (value: T) => SQLValue;
   readonly matches: (record: CallRecord, value: T) => boolean;
 }
@@ -171,10 +173,11 @@ export function toGlob(pattern: string): string {
 /** The index that is used is that of the first condition that has one. */
 export const conditions: Conditions = {
   id: { sql: "id = ?", isIndexed: true, matches: (record, id) => record.id === id },
-  requestId: { sql: "request = ?", isIndexed: true, matches: (record, id) => record.requestId === id },
+  requestId: { sql: "request = ?", isIndexed: true, isInParts: true, matches: (record, id) => record.requestId === id },
   parents: {
     sql: "parent IN (SELECT value FROM json_each(?))",
     isIndexed: true,
+    isInParts: true,
     toSQL: (ids) => JSON.stringify(ids),
     matches: ({ parentRequestId: parent }, ids) => parent !== undefined && ids!.includes(parent),
   },

@@ -20,6 +20,8 @@ import { type Database, openDatabase, type SQLRow, type SQLValue } from "./sqlit
 const maxScanned = 10_000;
 /** Maximum number of records that are removed in one step. */
 const pruneSlice = 1_000;
+/** The indexes of random ids have a part for each 2 ** 14 records. */
+const partBits = 14;
 /** Maximum number of minutes whose counts are removed in one step. */
 const pruneMinutes = 10;
 /** Maximum difference between the recorded end of two calls and their order, in ms. Times are rounded. */
@@ -36,8 +38,9 @@ const migrations: readonly (readonly string[])[] = [
     "CREATE INDEX calls_time ON calls (start + duration)",
     "CREATE INDEX calls_operation ON calls (operation)",
     "CREATE INDEX calls_identity ON calls (identity)",
-    "CREATE INDEX calls_request ON calls (request)",
-    "CREATE INDEX calls_parent ON calls (parent) WHERE parent IS NOT NULL",
+    // Request ids are random. With the newest records in a part of their own, writing a record changes few pages.
+    `CREATE INDEX calls_request ON calls (id >> ${partBits}, request)`,
+    `CREATE INDEX calls_parent ON calls (id >> ${partBits}, parent) WHERE parent IS NOT NULL`,
     "CREATE TABLE payloads (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
     `CREATE TABLE counts (${Object.entries(countColumns)
       .map(([name, type]) => `${name} ${type} NOT NULL`)
@@ -125,7 +128,6 @@ export class RecordFile {
     if (version > migrations.length) throw new Error("it was written by a later version of this package");
     closeSync(openSync(`${path}-wal`, "a", 0o600));
     for (const file of [path, `${path}-wal`]) chmodSync(file, 0o600);
-    database.all("PRAGMA page_size = 16384");
     database.all("PRAGMA journal_mode = WAL");
     database.all("PRAGMA synchronous = NORMAL"); // A killed process loses no written batch.
     database.all("PRAGMA cache_size = -16384");
@@ -162,18 +164,24 @@ export class RecordFile {
     const all = conditionsOf(filter);
     const indexed = all.find(({ condition }) => condition.isIndexed);
     const others = all.filter((one) => one !== indexed);
-    const range = `FROM calls WHERE ${indexed?.condition.sql ?? "true"} AND id < ? AND id >= ? ORDER BY id DESC`;
-    const rangeValues = [...(indexed === undefined ? [] : [toValue(indexed)]), ...this.#idsOf(filter, before)];
+    const ids = this.#idsOf(filter, before);
     const scanned = others.length === 0 ? limit : maxScanned;
-    const where = others.map(({ condition }) => condition.sql).join(" AND ");
+    let range = `FROM calls WHERE ${indexed?.condition.sql ?? "true"} AND id < ? AND id >= ?`;
+    const values: SQLValue[] = [...(indexed === undefined ? [] : [toValue(indexed)]), ids.before, ids.first];
+    if (indexed?.condition.isInParts === true) {
+      range += ` AND id >> ${partBits} IN (SELECT value FROM json_each(?))`;
+      values.push(partsOf(ids));
+    }
+    range += " ORDER BY id DESC";
+    const where = others.length === 0 ? "" : `WHERE ${others.map(({ condition }) => condition.sql).join(" AND ")}`;
     // SQLite reads the rows of the inner query one by one, and ends when the outer one has enough.
     const rows = this.#database.all(
-      `${selectCalls.replace("FROM calls", `FROM (SELECT * ${range} LIMIT ${scanned})`)} ${where && `WHERE ${where}`} LIMIT ?`,
-      [...rangeValues, ...others.map(toValue), limit],
+      `${selectCalls.replace("FROM calls", `FROM (SELECT * ${range} LIMIT ?)`)} ${where} LIMIT ?`,
+      [...values, scanned, ...others.map(toValue), limit],
     );
     const records = rows.map(toRecord);
     if (records.length === limit) return { records, next: records.at(-1)!.id };
-    const [last] = this.#database.all(`SELECT id ${range} LIMIT 1 OFFSET ${scanned - 1}`, rangeValues);
+    const [last] = this.#database.all(`SELECT id ${range} LIMIT 1 OFFSET ?`, [...values, scanned - 1]);
     return { records, next: last === undefined ? undefined : Number(last["id"]) };
   }
 
@@ -219,12 +227,17 @@ export class RecordFile {
     }
   }
 
-  /** Returns the ids of a page as [less than, at least]. Records are in the order in which their calls ended. */
-  #idsOf({ since, until }: RecordConditions, before: number): [number, number] {
-    return [
-      until === undefined ? before : Math.min(before, this.#firstIdSince(until + maxClockErrorMs)),
-      since === undefined ? 0 : this.#firstIdSince(since - maxClockErrorMs),
-    ];
+  /** Returns the ids that a page may have. Records are in the order in which their calls ended. */
+  #idsOf({ since, until }: RecordConditions, before: number): { first: number; before: number } {
+    const [known] = this.#database.all(
+      "SELECT (SELECT min(id) FROM calls) AS first, (SELECT max(id) FROM calls) AS last",
+    );
+    const first = since === undefined ? 0 : this.#firstIdSince(since - maxClockErrorMs);
+    const end = until === undefined ? before : this.#firstIdSince(until + maxClockErrorMs);
+    return {
+      first: Math.max(first, Number(known!["first"] ?? 0)),
+      before: Math.min(before, end, Number(known!["last"] ?? 0) + 1),
+    };
   }
 
   #firstIdSince(time: number): number {
@@ -246,6 +259,13 @@ export class RecordFile {
       throw error;
     }
   }
+}
+
+/** Returns the parts of an index that have these ids, as JSON. */
+function partsOf({ first, before }: { first: number; before: number }): string {
+  const part = (id: number) => Math.floor(id / 2 ** partBits);
+  const count = Math.max(part(before) - part(first) + 1, 0);
+  return JSON.stringify(Array.from({ length: count }, (_, index) => part(first) + index));
 }
 
 function toValue({ condition, value }: ReturnType<typeof conditionsOf>[number]): SQLValue {
