@@ -20,6 +20,7 @@ import {
   type OperationContext,
   type OperationSpec,
   resolveLimits,
+  toPeerIdentity,
   toPublicSpec,
 } from "../operation/inside.ts";
 import { Call, markAsForwarding } from "../registry/inside.ts";
@@ -252,8 +253,8 @@ class PeerSource implements OperationSource, AsyncDisposable {
     const callMap = this.#callMap;
     const handler: IOperationDefinition["handler"] =
       spec.type === "subscription"
-        ? (input: unknown, context: OperationContext) => callMap.subscribe(id, input, this.#toOptions(context))
-        : (input: unknown, context: OperationContext) => callMap.call(id, input, this.#toOptions(context));
+        ? (input: unknown, context: OperationContext) => callMap.subscribe(id, input, this.#toOptions(spec, context))
+        : (input: unknown, context: OperationContext) => callMap.call(id, input, this.#toOptions(spec, context));
     // A peer that identifies callers by their connection checks its own rules. It does not receive the identity of this
     // call.
     const checkedRule = callMap.transport.capabilities?.carriesIdentity === true ? spec.accessControl : undefined;
@@ -262,9 +263,11 @@ class PeerSource implements OperationSource, AsyncDisposable {
     return { ...spec, handler, fillDefaults: false };
   }
 
-  #toOptions(context: OperationContext): ForwardedCall {
+  #toOptions({ accessControl }: OperationSpec, context: OperationContext): ForwardedCall {
     const { token } = this.#options;
     const options: ForwardedCall = Call.forward(context);
+    const sharesObjects = this.#callMap.transport.capabilities?.sharesObjects === true;
+    if (!sharesObjects) options.identity = toPeerIdentity(options.identity, accessControl);
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
     return options;
   }

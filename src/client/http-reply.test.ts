@@ -199,7 +199,7 @@ function keepWriting(response: ServerResponse, part: string): void {
 
 describe("streams", () => {
   const toEvent = (data: unknown, id = 0) => `id: ${id}\ndata: ${JSON.stringify({ data, meta: localMeta })}\n\n`;
-  const end = "event: end\nid: end\n\n";
+  const end = ": end\nevent: end\nid: end\n\n";
 
   /** A client whose server sends these parts of a stream. The last part ends it. */
   async function stream(parts: readonly string[], options?: ConnectOptions) {

@@ -1,7 +1,7 @@
 import { readPointer } from "../internal/json-pointer.ts";
 import { quote } from "../internal/text.ts";
 import { accessDenied } from "./errors.ts";
-import { type Identity, toIdentity } from "./identity.ts";
+import { type Identity, isOperator, toIdentity } from "./identity.ts";
 import type { AccessControl } from "./spec.ts";
 
 /** `true` when a rule is satisfied, otherwise the reason for the denial. Only `true` grants access. */
@@ -13,6 +13,7 @@ export type AccessDecision = true | string;
  * identity that `toIdentity` returned.
  */
 export function checkScopes(access: AccessControl, identity: Identity | undefined): AccessDecision {
+  if (isOperator(identity)) return true;
   const { requiredScopes, requiredScopesAny } = access ?? {};
   if (!Array.isArray(requiredScopes)) return "its access rule has no list of required scopes";
   if (requiredScopes.length === 0 && requiredScopesAny === undefined) return true;
@@ -37,6 +38,7 @@ export function checkScopes(access: AccessControl, identity: Identity | undefine
  * that `toIdentity` returned.
  */
 export function checkResource(access: AccessControl, identity: Identity | undefined, input: unknown): AccessDecision {
+  if (isOperator(identity)) return true;
   const { resourceType, resourceAction, resourceId } = access;
   if (resourceType === undefined && resourceAction === undefined && resourceId === undefined) return true;
   if (!isResourceType(resourceType) || typeof resourceAction !== "string") return "its resource rule is incomplete";
@@ -58,6 +60,18 @@ export function checkResource(access: AccessControl, identity: Identity | undefi
     ids.every((id) => isGranted(grants, `${resourceType}:${id}`, resourceAction)) ||
     `${missing} this ${quote(resourceType)}`
   );
+}
+
+/**
+ * Returns the identity that a peer receives for a call of an operation with this access rule. A peer cannot recognise an
+ * operator, so that it receives an ordinary identity with exactly the rights that the rule requires.
+ */
+export function toPeerIdentity(identity: Identity | undefined, access: AccessControl): Identity | undefined {
+  if (identity === undefined || !isOperator(identity)) return identity;
+  const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction } = access;
+  const scopes = [...requiredScopes, ...requiredScopesAny];
+  if (resourceType === undefined || resourceAction === undefined) return { id: identity.id, scopes };
+  return { id: identity.id, scopes, resources: { [`${resourceType}:*`]: [resourceAction] } };
 }
 
 /**

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { toIdentity } from "./identity.ts";
+import { checkAccess, toPeerIdentity } from "./check-access.ts";
+import { createOperator, isOperator, toIdentity } from "./identity.ts";
+import type { AccessControl } from "./spec.ts";
 
 describe("toIdentity", () => {
   test("returns a deeply frozen copy", () => {
@@ -72,5 +74,54 @@ describe("toIdentity", () => {
 
     expect(Object.entries(identity?.resources ?? {})).toEqual([["__proto__", ["edit"]]]);
     expect(Object.getPrototypeOf(identity?.resources)).toBe(Object.prototype);
+  });
+});
+
+describe("an operator", () => {
+  const operator = createOperator();
+
+  test("is known by reference", () => {
+    expect(isOperator(operator)).toBe(true);
+    expect(toIdentity(operator)).toBe(operator);
+    expect(Object.isFrozen(operator) && Object.isFrozen(operator.scopes)).toBe(true);
+  });
+
+  test.each<[string, unknown]>([
+    ["a spread copy", { ...operator }],
+    ["JSON", JSON.parse(JSON.stringify(operator))],
+    ["a structured clone", structuredClone(operator)],
+    ["an object that inherits from it", Object.create(operator)],
+    ["a proxy", new Proxy(operator, {})],
+    ["an identity with its id", { id: "operator", scopes: [] }],
+    ["its id", "operator"],
+    ["nothing", undefined],
+  ])("is not %s", (_, value) => {
+    expect(isOperator(value)).toBe(false);
+    expect(isOperator(toIdentity(value))).toBe(false);
+  });
+
+  test("has every right, unlike its copies", () => {
+    const rules: AccessControl[] = [
+      { requiredScopes: ["admin"], requiredScopesAny: ["a", "b"] },
+      { requiredScopes: [], resourceType: "task", resourceAction: "edit", resourceId: "/id" },
+    ];
+    for (const rule of rules) {
+      expect(checkAccess(rule, operator, {})).toBe(true);
+      expect(checkAccess(rule, { ...operator }, { id: "1" })).toBe(false);
+    }
+    expect(checkAccess({ requiredScopes: [], customAuth: "check" }, operator)).toBe(false);
+  });
+
+  test("is at a peer an ordinary identity with the rights that the rule requires", () => {
+    const task = { resourceType: "task", resourceAction: "edit", resourceId: "/id" };
+    const rule = { requiredScopes: ["write"], requiredScopesAny: ["a", "b"], ...task };
+
+    const identity = toPeerIdentity(operator, rule)!;
+
+    expect(identity).toEqual({ id: "operator", scopes: ["write", "a", "b"], resources: { "task:*": ["edit"] } });
+    expect(isOperator(identity)).toBe(false);
+    expect(checkAccess(rule, identity, { id: "1" })).toBe(true);
+    const ann = { id: "ann", scopes: [] };
+    expect(toPeerIdentity(ann, rule)).toBe(ann);
   });
 });

@@ -22,14 +22,34 @@ export interface AuthenticatedIdentity extends Identity {
 /** The copies of identities that were read before, and the copies themselves: callers tend to make many calls. */
 const copies = new WeakMap<object, Identity>();
 
+/** The operators that this process created. Membership cannot be copied, serialised or claimed. */
+const operators = new WeakSet<object>();
+
+/**
+ * Creates the identity of an operator, who may call every operation whose `customAuth` does not refuse it. Only this object has
+ * that right: a copy of it, also one that went through JSON, is an ordinary identity without scopes. Never return it for what a
+ * token claims.
+ */
+export function createOperator(id = "operator"): Identity {
+  const operator: Identity = Object.freeze({ id, scopes: Object.freeze([]) as unknown as string[] });
+  operators.add(operator);
+  return operator;
+}
+
+/** Returns whether a value is an identity that {@link createOperator} created. */
+export function isOperator(identity: unknown): boolean {
+  return typeof identity === "object" && identity !== null && operators.has(identity);
+}
+
 /**
  * Copies an identity into a frozen object that neither the caller nor a handler can change later. Returns `undefined` unless
  * the value has a string `id` and a list of strings as `scopes`; malformed grants are omitted. Reads only own properties:
  * otherwise, a property of `Object.prototype`, set by code that merges JSON carelessly, could grant `resources` to every
- * identity without any.
+ * identity without any. Returns an operator itself, because a copy of it has no rights.
  */
 export function toIdentity(value: unknown): Identity | undefined {
   if (typeof value !== "object" || value === null) return undefined;
+  if (operators.has(value)) return value as Identity;
   const known = copies.get(value);
   if (known !== undefined && (known === value || isUnchanged(value as Identity, known))) return known;
   const id = getOwn(value, "id");

@@ -2,6 +2,7 @@ import type { StopOptions } from "../call/index.ts";
 import type { Limits } from "../operation/index.ts";
 import type { OperationSelection } from "../registry/index.ts";
 import type { Authenticator, IdentifyCaller } from "./authenticator.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** What the host of a server knows about a request. */
 export interface FetchInfo {
@@ -39,6 +40,11 @@ export interface RegistryServer extends AsyncDisposable {
 export interface FetchServer extends RegistryServer {
   /** Handles a request. Never rejects. A bound function, so that it can be passed on. */
   readonly fetch: (request: Request, info?: FetchInfo) => Response | Promise<Response>;
+  /**
+   * Handles an exchange of a host that does not need a `Request` and a `Response`, such as `listen`. A bound function.
+   * @default `fetch` handles its request
+   */
+  readonly handle?: ((exchange: Exchange) => void | Promise<void>) | undefined;
   /** Returns the paths of its routes, below the one at which it is mounted. `listen` warns about those that it hides. */
   readonly paths?: () => readonly string[];
   /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */

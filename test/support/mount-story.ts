@@ -17,7 +17,7 @@ export const expectedMountStory: MountStory = {
   failed: { status: 422, body: { code: "UNKNOWN_NAME", details: { name: "stranger" } } },
   refused: { status: 401, body: { code: "ACCESS_DENIED" } },
   missing: { status: 404, body: { code: "OPERATION_NOT_FOUND" } },
-  streamed: "id: 0\ndata: 1\n\nid: 1\ndata: 2\n\nid: 2\ndata: 3\n\nevent: end\nid: end\n\n",
+  streamed: "id: 0\ndata: 1\n\nid: 1\ndata: 2\n\nid: 2\ndata: 3\n\n: end\nevent: end\nid: end\n\n",
   aborted: 2,
 };
 

@@ -271,7 +271,7 @@ describe("an import with trust", () => {
 describe("a subscription with trust", () => {
   const changes = documentOf([described({ name: "changes", type: "subscription" })]);
   const value = (data: unknown, id: number) => `id: ${id}\ndata: ${JSON.stringify(envelope(data))}\n\n`;
-  const end = "event: end\nid: end\n\n";
+  const end = ": end\nevent: end\nid: end\n\n";
 
   async function subscribeTo(text: string, config: Partial<TrustedSourceConfig> = {}, ...later: string[]) {
     const streams = [text, ...later];

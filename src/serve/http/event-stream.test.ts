@@ -45,7 +45,7 @@ describe("a stream", () => {
     expect(response.headers.get("cache-control")).toBe("no-store, no-transform");
     expect(response.headers.get("x-accel-buffering")).toBe("no");
     expect(await response.text()).toBe(
-      'id: 0\ndata: {"index":0}\n\nid: 1\ndata: {"index":1}\n\nid: 2\ndata: {"index":2}\n\nevent: end\nid: end\n\n',
+      'id: 0\ndata: {"index":0}\n\nid: 1\ndata: {"index":1}\n\nid: 2\ndata: {"index":2}\n\n: end\nevent: end\nid: end\n\n',
     );
   });
 
@@ -59,7 +59,7 @@ describe("a stream", () => {
     );
     const text = await (await open()).text();
     expect(text.match(/^id: .*$/gm)).toEqual(["id: a b", "id: 1", "id: 2", "id: 3", "id: 4", "id: end"]);
-    expect(text.match(/^(?!id: |data: \d+$).+$/gm)).toEqual(["event: end"]);
+    expect(text.match(/^(?!id: |data: \d+$).+$/gm)).toEqual([": end", "event: end"]);
   });
 
   test("contains envelopes on request", async () => {

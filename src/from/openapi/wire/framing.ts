@@ -20,6 +20,8 @@ export interface FramerEvents {
   onItem(item: FramedItem): void;
   /** Receives the server's reconnection time, in ms. */
   onRetry(retry: number): void;
+  /** Receives the comments of an event stream. */
+  onComment(comment: string): void;
   /** Called if an unfinished item is longer than the limit. */
   onOverflow(): void;
 }
@@ -33,10 +35,11 @@ export function createFramer(kind: "sse" | "ndjson" | "json-seq", limit: number,
 // Field names count towards the parser's buffer, but not towards the event.
 const slack = 4096;
 
-function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvents): Framer {
+function eventFramer(limit: number, { onItem, onRetry, onComment, onOverflow }: FramerEvents): Framer {
   const parser = createParser({
     onEvent: onItem,
     onRetry,
+    onComment,
     onError: (error) => {
       // Unknown fields and invalid retry values must be ignored (WHATWG HTML, 9.2.6).
       if (error.type === "max-buffer-size-exceeded") onOverflow();

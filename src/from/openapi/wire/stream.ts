@@ -3,7 +3,7 @@ import { cancelBody } from "../../../internal/body.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { pause } from "../../../internal/wait.ts";
 import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/inside.ts";
-import { lastEvent } from "../../../transport/http-form.ts";
+import { endComment } from "../../../transport/http-form.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, timedOut, tooLarge, unavailable } from "../errors.ts";
@@ -63,8 +63,8 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   #text = new UTF8Reader();
   #wasOpen = false;
   #isReplayable = true;
-  /** The last characters of the stream of a trusted server, which ends with an event without data. */
-  #tail = "";
+  /** Whether the comment at the end of the stream of a trusted server has arrived. */
+  #isComplete = false;
 
   constructor(
     plan: EndpointPlan,
@@ -152,7 +152,6 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   #feed(bytes?: Uint8Array): void {
     try {
       const text = this.#text.read(bytes);
-      if (this.#plan.isOperation) this.#tail = (this.#tail + text).slice(-lastEvent.text.length);
       this.#framer?.feed(text);
     } catch (error) {
       if (!(error instanceof InvalidUTF8)) throw error;
@@ -187,6 +186,9 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     this.#framer = createFramer(kind, this.#maxEventBytes, {
       onItem: this.#items.add,
       onRetry: this.#items.add,
+      onComment: (comment) => {
+        this.#isComplete ||= comment === endComment;
+      },
       onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "event", this.#maxEventBytes)),
     });
     this.#reader = response.body.getReader();
@@ -226,7 +228,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     this.#feed();
     this.#framer?.end();
     if (this.#ended) return;
-    if (this.#plan.isOperation) return this.#tail === lastEvent.text ? this.#end() : this.#drop(this.#interrupted());
+    if (this.#plan.isOperation) return this.#isComplete ? this.#end() : this.#drop(this.#interrupted());
     if (this.#reconnect !== undefined && this.#plan.stream === "sse" && this.#canResume()) return this.#again();
     this.#end();
   }
