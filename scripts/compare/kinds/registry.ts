@@ -139,15 +139,13 @@ export const follow = defineKind({
     const observe = (step: string) =>
       states.push({
         step,
-        operations: registry
-          .getAllSpecs()
-          .map((spec) => ({
-            id: `${spec.namespace}.${spec.name}`,
-            version: spec.version,
-            title: spec.title,
-            accessControl: spec.accessControl,
-            _meta: spec._meta,
-          })),
+        operations: registry.getAllSpecs().map((spec) => ({
+          id: `${spec.namespace}.${spec.name}`,
+          version: spec.version,
+          title: spec.title,
+          accessControl: spec.accessControl,
+          _meta: spec._meta,
+        })),
       });
     registry.on("change", ({ kind, operationId }) => changes.push({ kind, operationId }));
     for (const one of local) registry.register(define(one, library));
