@@ -69,7 +69,7 @@ function anyAccess(random: Random): AccessControl {
       resourceAction: random.pick(["read", "write"]),
       ...(random.chance(0.7) && { resourceId: random.pick(["/id", "/ids", "/missing", ""]) }),
     }),
-    ...(random.chance(0.3) && { customAuth: random.pick(["yes", "no", "throws", "later", "odd", "missing"]) }),
+    ...(random.chance(0.3) && { customAuth: random.pick(["yes", "no", "throws", "later", "text", "missing"]) }),
   };
 }
 
@@ -118,7 +118,7 @@ export const access = defineKind({
           throw new Error("The check failed.");
         },
         later: async ({ input }: { input: unknown }) => (input as { id?: unknown }).id === "1",
-        odd: () => "true" as never,
+        text: () => "true" as never,
       },
       ...(nested !== undefined && { nested }),
     } as never);
