@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { CallCounts } from "../src/hub/call-counts.ts";
 import type { CallRecord, RecordFilter } from "../src/hub/call-records.ts";
 import { openRecordFile } from "../src/hub/history-file.ts";
+import type { Row } from "./table.ts";
 
 const total = 1_000_000;
 const batch = 1_000;
@@ -32,8 +33,8 @@ function toRecord(id: number, start: number): CallRecord {
   };
 }
 
-/** Measures pages of 50 records in a history file of a million, while 2,000 further records a second are written. */
-export async function run() {
+/** Measures pages of 50 records in a history file of a million, with further batches written between them. */
+export async function run(): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "bench-history-"));
   const file = (await openRecordFile(join(folder, "calls.db")))!;
   try {
@@ -51,12 +52,13 @@ export async function run() {
       return records;
     };
     let sum = 0;
+    const rows: Row[] = [];
     let last: readonly CallRecord[] = [];
     while (id < total) {
       last = write();
       sum += writing;
     }
-    console.log(`writing ${((sum * 1_000) / total).toFixed(1)} µs per record, batches of ${batch}`);
+    rows.push({ work: `a record of a million, in batches of ${batch}`, ratio: (sum * 1_000) / total, unit: " µs" });
     const early = last[0]!;
     const filters: Record<string, Omit<RecordFilter, "limit">> = {
       newest: {},
@@ -79,19 +81,22 @@ export async function run() {
         times.push(performance.now() - begun);
       }
       times.sort((one, other) => one - other);
-      console.log(`${name}: ${found} records, median ${times[20]!.toFixed(2)} ms, p95 ${times[37]!.toFixed(2)} ms`);
+      const note = `${found} records, p95 ${times[37]!.toFixed(2)} ms`;
+      rows.push({ work: `a page of 50 of a million records: ${name}`, ratio: times[20]!, unit: " ms", bar: 20, note });
     }
     const begun = performance.now();
     const until = start + 86_400_000;
     const sums = file.count({ since: start - (start % 60_000), until, step: 3_600_000, by: "operation" });
-    console.log(`counts of a day: ${sums.length} sums, ${(performance.now() - begun).toFixed(0)} ms`);
-    const prune = performance.now();
-    file.prune(start + 3_600_000);
-    console.log(`removing 1,000: ${(performance.now() - prune).toFixed(1)} ms`);
-    return [];
+    const note = `${sums.length} sums, of a count for each call`;
+    rows.push({
+      work: "the counts of a day with a million calls",
+      ratio: performance.now() - begun,
+      unit: " ms",
+      note,
+    });
+    return rows;
   } finally {
     file.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
-await run();

@@ -124,7 +124,7 @@ export class Hub implements AsyncDisposable {
       },
     };
     this.#restrict = compileRules(config.rules);
-    this.#access = new HubAccess(config.access, this.registry, environment && { ...environment });
+    this.#access = new HubAccess(config.access, environment && { ...environment });
   }
 
   /** @internal */

@@ -68,22 +68,30 @@ export async function openDatabase(file: string, folder: string = dirname(file))
 
 function withStatements(prepare: (sql: string) => Statement, close: () => void): Database {
   const statements = new Map<string, Statement>();
-  const find = (sql: string) => {
-    const statement = statements.get(sql) ?? prepare(sql);
-    statements.set(sql, statement);
-    return statement;
+  /** A statement that failed repeats its error when it is used again, so it is compiled again. */
+  const forget = (sql: string) => {
+    try {
+      statements.get(sql)?.finalize();
+    } catch {
+      // It repeats the error too.
+    }
+    statements.delete(sql);
+  };
+  const use = <T>(sql: string, run: (statement: Statement) => T): T => {
+    try {
+      const statement = statements.get(sql) ?? prepare(sql);
+      statements.set(sql, statement);
+      return run(statement);
+    } catch (error) {
+      forget(sql);
+      throw error;
+    }
   };
   return {
-    all: (sql, values = []) => find(sql).all(values),
-    run: (sql, values = []) => Number(find(sql).run(values).changes),
+    all: (sql, values = []) => use(sql, (statement) => statement.all(values)),
+    run: (sql, values = []) => use(sql, (statement) => Number(statement.run(values).changes)),
     close: () => {
-      for (const statement of statements.values()) {
-        try {
-          statement.finalize();
-        } catch {
-          // It repeats the error of its last run.
-        }
-      }
+      for (const sql of [...statements.keys()]) forget(sql);
       close();
     },
   };
