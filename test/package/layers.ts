@@ -143,8 +143,9 @@ export const layers: Record<string, Layer> = {
       "transport/websocket",
       "transport/websocket/web-socket-client.ts", // a client that only calls, without the types of servers
       "transport/http-form.ts",
+      "transport/json-text.ts",
     ],
-    packages: [],
+    packages: ["eventsource-parser"],
   },
   jwt: {
     ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/codec"],

@@ -120,12 +120,9 @@ describe("responses", () => {
     expect([received.length, other.received]).toEqual([1, []]);
   });
 
-  const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   test.each([
     ["is not JSON", "{"],
     ["is not UTF-8", Buffer.from([0x22, 0xff, 0x22])],
-    ["is nested more than 200 levels deep", `{"data":${deep(202)},"meta":{}}`],
-    ["is nested more than 200 levels deep", deep(1_000_000)],
     ["has data in an unknown encoding", '{"data":"AQI","encoding":"base64","meta":{}}'],
     ["has data in an unknown encoding", '{"data":{},"encoding":"base64","meta":{}}'],
     ["has data in an unknown encoding", '{"data":"x","encoding":"gzip","meta":{}}'],
@@ -137,7 +134,7 @@ describe("responses", () => {
     expect(error).toMatchObject({ code: "BAD_RESPONSE", message: `The response to "task.create" ${problem}.` });
   });
 
-  test.each(["null", "[]", "1", "{}", '{"data":1}', '{"data":1,"meta":{"source":"local"}}'])(
+  test.each(["null", "[]", "1", "{}", '{"data":1}', '{"data":1,"meta":null}'])(
     "%s is not an envelope",
     async (body) => {
       const { create } = await setUp((response) => response.writeHead(200, envelopeHeaders).end(body));
@@ -146,7 +143,7 @@ describe("responses", () => {
 
       expect(error).toMatchObject({
         code: "BAD_RESPONSE",
-        message: 'Invalid reply to "task.create": the response is not an envelope.',
+        message: 'The response to "task.create" is not an envelope.',
       });
     },
   );
@@ -228,7 +225,7 @@ describe("streams", () => {
   });
 
   test("a stream may be split anywhere, and have lines that end with CRLF", async () => {
-    const text = [toEvent("Zürich"), toEvent(2), end].join("").replaceAll("\n", "\r\n");
+    const text = [toEvent("Zürich"), toEvent(2, 1), end].join("").replaceAll("\n", "\r\n");
     const { changes } = await stream([...text]);
 
     const values = await collect(changes());
@@ -294,7 +291,6 @@ describe("streams", () => {
   test.each([
     ["is not JSON", "data: {\n\n"],
     ["contains a problem without a code", "event: problem\ndata: {}\n\n"],
-    ["is nested more than 200 levels deep", `data: ${"[".repeat(1_000)}\n\n`],
   ])("a stream that %s is BAD_RESPONSE", async (problem, part) => {
     const { changes } = await stream([part]);
 
@@ -355,7 +351,7 @@ describe("streams", () => {
     let pulled = 0;
     const pull = (controller: ReadableStreamDefaultController) => {
       pulled += 1;
-      controller.enqueue(new TextEncoder().encode(toEvent(pulled)));
+      controller.enqueue(new TextEncoder().encode(toEvent(pulled, pulled - 1)));
     };
     vi.stubGlobal("fetch", async () => {
       return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers: streamHeaders });
