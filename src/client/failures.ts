@@ -10,7 +10,7 @@ import { toJSONText } from "../transport/json-text.ts";
 
 // What explains failures that a page rarely meets: loaded with the first one.
 
-export { findNetworkFailure } from "../internal/network-error.ts";
+export { findNetworkFailure } from "../transport/network-error.ts";
 
 /** Returns the error of invalid options; `undefined` if they are valid. */
 export function checkOptions(id: string, options: SubscribeOptions): CallError | undefined {
