@@ -68,6 +68,7 @@ describe("responses", () => {
       details: { title: "x" },
       retryable: true,
       mayHaveRun: false,
+      requestId: "1",
     });
   });
 
@@ -231,6 +232,51 @@ describe("streams", () => {
     const values = await collect(changes());
 
     expect(values).toEqual(["Zürich", 2]);
+  });
+
+  test.each([
+    ["the comment alone", ": end\n"],
+    ["an event with data", "event: end\ndata: 1\n\n"],
+  ])("%s ends a stream", async (_kind, last) => {
+    const { changes } = await stream([toEvent(1), last]);
+
+    expect(await collect(changes())).toEqual([1]);
+  });
+
+  test("an event end without data and without the comment does not end a stream", async () => {
+    const { changes } = await stream([toEvent(1), "event: end\nid: end\n\n"]);
+
+    await expect(collect(changes())).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  test("a missing value is a STREAM_GAP", async () => {
+    const { changes } = await stream([toEvent(1), toEvent(3, 2), end]);
+    const values = changes();
+
+    const first = await values.next();
+    const error = await failureOf(values.next());
+
+    expect(first.value).toBe(1);
+    expect(error).toMatchObject({
+      code: "STREAM_GAP",
+      message: 'Values of "task.changes" were lost: value "2" arrived instead of value 1.',
+      details: { operationId: "task.changes", expected: 1, received: "2" },
+      retryable: true,
+    });
+  });
+
+  test("events of an imported stream have ids of their own", async () => {
+    const meta = { source: "http", statusCode: 200, headers: {}, contentType: "text/event-stream", event: { id: "a" } };
+    const { changes } = await stream([`id: a\ndata: ${JSON.stringify({ data: 1, meta })}\n\n`, toEvent(2, 1), end]);
+
+    expect(await collect(changes())).toEqual([1, 2]);
+  });
+
+  test("a client that had received the whole stream receives no value", async () => {
+    const { client, received } = await setUp((response) => response.writeHead(204).end());
+
+    expect(await collect(client["task"]!["changes"]!({}, { lastEventId: "end" }))).toEqual([]);
+    expect(received[0]!.headers["last-event-id"]).toBe("end");
   });
 
   test("data in several lines is one value", async () => {

@@ -4,7 +4,7 @@ import { createRegistry, type IOperationDefinition } from "../index.ts";
 import { listen as listenOnNode } from "../node/index.ts";
 import type { Limits } from "../operation/index.ts";
 import { serveHTTP } from "../serve/http/index.ts";
-import { connect } from "./index.ts";
+import { type CallError, connect } from "./index.ts";
 import { collect, envelopeHeaders, failureOf, listen, setUp, streamHeaders } from "./testing.ts";
 
 describe("requests", () => {
@@ -159,6 +159,22 @@ describe("requests", () => {
       mayHaveRun: false,
     });
     expect(received).toEqual([]);
+  });
+
+  test("a function of its own sends the requests, and reads the responses", async () => {
+    const ids: Array<string | null> = [];
+    const send = async (url: string, init: RequestInit) => {
+      const response = await fetch(url, init);
+      ids.push(response.headers.get("request-id"));
+      return response;
+    };
+    const { create } = await setUp(
+      (response) => response.writeHead(200, { ...envelopeHeaders, "request-id": "r1" }).end('{"data":1,"meta":{}}'),
+      { fetch: send },
+    );
+
+    expect(await create({})).toBe(1);
+    expect(ids).toEqual(["r1"]);
   });
 
   test("a token function is called for every request", async () => {
@@ -322,6 +338,30 @@ describe("serveHTTP", () => {
 
     expect(await operations["call"]!()).toStrictEqual(expected);
     expect(await collect(operations["stream"]!())).toStrictEqual([expected]);
+  });
+
+  test("the error of a call has the id of its request", async () => {
+    const operations = await serve([
+      operation("call", () => {
+        throw new Error("secret");
+      }),
+    ]);
+
+    const error = (await failureOf(operations["call"]!())) as CallError;
+
+    expect(error).toMatchObject({ code: "EXECUTION_ERROR", requestId: expect.stringMatching(/./) });
+    expect(error.message).toContain(error.requestId);
+    expect(error.toJSON()).not.toHaveProperty("requestId");
+  });
+
+  test("a handler receives the id of the last event that its caller has", async () => {
+    const operations = await serve([
+      subscription("stream", async function* (_input, { lastEventId }) {
+        yield lastEventId;
+      }),
+    ]);
+
+    expect(await collect(operations["stream"]!({}, { lastEventId: "7" }))).toEqual(["7"]);
   });
 
   test("input that is too large is refused by the server, and not run", async () => {
