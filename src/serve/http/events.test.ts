@@ -228,23 +228,6 @@ describe("the end of a stream", () => {
     expect(uncaught).not.toHaveBeenCalled();
   });
 
-  test("a host that cannot watch the client ends it before its handler runs", async () => {
-    const start = vi.fn();
-    const { server } = setUp(
-      changes(async function* () {
-        start();
-        yield "a value";
-      }),
-    );
-    const onClose = () => {
-      throw new Error("The host failed.");
-    };
-    const response = await server.fetch(new Request("http://localhost/task/changes"), { onClose });
-    await sleep(0);
-
-    expect([response.status, start.mock.calls.length]).toEqual([500, 0]);
-  });
-
   test("a client that does not read pauses the handler", async () => {
     let produced = 0;
     const { open } = setUp(
