@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CallError, defineOperation, httpEnvelope, type IOperationDefinition, Type } from "../../index.ts";
-import { deferred, sleep } from "../../internal/testing.ts";
+import { deferred } from "../../internal/testing.ts";
 import type { ServeHTTPOptions } from "./index.ts";
 import { serve } from "./testing.ts";
 

@@ -210,6 +210,14 @@ describe("bodies", () => {
     });
   });
 
+  test("a caller without the scopes is refused before the body is read", async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error("The body was read.")) });
+    const closed = { ...add, accessControl: { requiredScopes: ["write"] } };
+    const { send } = serve([operation("add", closed)], { authenticate: () => ({ id: "ada", scopes: [] }) });
+    const response = await send("/task/add", withBody(body));
+    expect([response.status, (await response.json()).code]).toEqual([403, "ACCESS_DENIED"]);
+  });
+
   test("may have 1 MiB", async () => {
     const { send } = serve([add]);
     const ofSize = (bytes: number) => withBody(`"${"x".repeat(bytes - 2)}"`);
@@ -288,14 +296,6 @@ describe("headers", () => {
       remote: true,
     });
     expect((await get("/task/shown")).body).toMatchObject({ metadata: {} });
-  });
-
-  test("a caller without the scopes is refused before the body is read", async () => {
-    const body = new ReadableStream({ pull: (controller) => controller.error(new Error("The body was read.")) });
-    const closed = { ...add, accessControl: { requiredScopes: ["write"] } };
-    const { send } = serve([operation("add", closed)], { authenticate: () => ({ id: "ada", scopes: [] }) });
-    const response = await send("/task/add", withBody(body));
-    expect([response.status, (await response.json()).code]).toEqual([403, "ACCESS_DENIED"]);
   });
 
   test("Prefer: wait sets the deadline, up to the maximum", async () => {
