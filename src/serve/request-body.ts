@@ -30,7 +30,7 @@ export function readJSONBytes(
 }
 
 /**
- * Reads and parses the JSON body of an exchange. Returns `undefined` if there is none. Rejects with an `HTTPError` if it has
+ * Reads and parses the JSON body of an exchange. Returns `undefined` for an empty body. Rejects with an `HTTPError` if it has
  * another type or exceeds the limit, and with `VALIDATION_ERROR` if it is not JSON.
  */
 export async function readJSONBody(
