@@ -257,6 +257,7 @@ export const layers: Record<string, Layer> = {
       "transport/transport.ts",
       "transport/*",
       "call",
+      "call/inside.ts",
       "call/rough-size.ts",
       "jwt",
       "node",
