@@ -27,6 +27,7 @@ export interface ServeHTTPOptions extends ServeOptions, RouteOptions {
 
 /** Serves the operations of a registry over HTTP. An `ServerExchange` handles one request. */
 export class HTTPHost implements FetchServer {
+  readonly registry: OperationRegistry;
   readonly options: ServeHTTPOptions;
   readonly gate: Gate;
   readonly limits: Readonly<Required<Limits>>;
@@ -35,6 +36,7 @@ export class HTTPHost implements FetchServer {
   #report: SourceReport | undefined = undefined;
 
   constructor(registry: OperationRegistry, options: ServeHTTPOptions) {
+    this.registry = registry;
     this.options = options;
     this.gate = new Gate(options, exposedHeaders); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);
