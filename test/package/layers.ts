@@ -21,7 +21,14 @@ const sourceLayers = [
 export const layers: Record<string, Layer> = {
   internal: { ours: [], packages: ["@logtape/logtape"] },
   operation: { ours: ["internal"], packages: ["typebox"] },
-  schema: { ours: ["internal", "operation", "operation/inside.ts"], packages: ["typebox", "re2js"] },
+  schema: {
+    ours: ["internal", "operation", "operation/inside.ts", "schema/keywords.ts"],
+    packages: ["typebox", "re2js"],
+  },
+  // What a schema describes, also in browsers: without TypeBox.
+  "schema/keywords.ts": { ours: ["internal"], packages: [] },
+  "schema/model.ts": { ours: ["internal", "schema/keywords.ts"], packages: [] },
+  contract: { ours: ["internal", "schema/model.ts"], packages: [] },
   "from/source.ts": { ours: ["operation"], packages: [] },
   "from/report.ts": { ours: ["internal", "from/source.ts"], packages: [] },
   "from/pins.ts": { ours: ["internal", "operation", "operation/inside.ts"], packages: [] },
@@ -32,11 +39,23 @@ export const layers: Record<string, Layer> = {
   middleware: { ours: ["internal", "operation", "operation/inside.ts", "registry"], packages: [] },
   "from/*": { ours: sourceLayers, packages: ["typebox"] },
   "from/mcp": {
-    ours: [...sourceLayers, "transport/line-reader.ts", "transport/mcp-form.ts", "transport/unsendable.ts"],
+    ours: [
+      ...sourceLayers,
+      "transport/line-reader.ts",
+      "transport/mcp-form.ts",
+      "transport/network-error.ts",
+      "transport/unsendable.ts",
+    ],
     packages: ["typebox", "@modelcontextprotocol/client"],
   },
   "from/openapi": {
-    ours: [...sourceLayers, "middleware", "transport/http-form.ts", "transport/unsendable.ts"],
+    ours: [
+      ...sourceLayers,
+      "middleware",
+      "transport/http-form.ts",
+      "transport/network-error.ts",
+      "transport/unsendable.ts",
+    ],
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
   "transport/shape.ts": { ours: ["internal"], packages: [] },
@@ -49,6 +68,7 @@ export const layers: Record<string, Layer> = {
   "transport/http-form.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
   "transport/mcp-form.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/line-reader.ts": { ours: [], packages: [] },
+  "transport/network-error.ts": { ours: [], packages: [] },
   "transport/turnover-map.ts": { ours: [], packages: [] },
   "transport/unsendable.ts": { ours: ["internal"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
@@ -143,6 +163,7 @@ export const layers: Record<string, Layer> = {
       "transport/websocket",
       "transport/websocket/web-socket-client.ts", // a client that only calls, without the types of servers
       "transport/http-form.ts",
+      "transport/network-error.ts",
     ],
     packages: [],
   },
@@ -164,6 +185,7 @@ export const layers: Record<string, Layer> = {
       "from/source.ts",
       "from/report.ts",
       "serve/authenticator.ts",
+      "transport/http-form.ts",
     ],
     packages: [],
   },
@@ -251,6 +273,7 @@ export const layers: Record<string, Layer> = {
       "internal",
       "operation",
       "operation/inside.ts",
+      "contract",
       "schema",
       "registry",
       "registry/inside.ts",
