@@ -15,7 +15,7 @@ import { readRawHeader } from "../serve/headers.ts";
 import { bodyTooLarge, bodyUsed } from "../serve/refusals.ts";
 import type { RequestTarget } from "./request-target.ts";
 
-/** Bodies are written in parts of this many bytes. A smaller response is written in one call and not counted. */
+/** Bodies are written in parts of this many bytes. */
 const partBytes = 16 * 1024;
 /** Time in ms in which a client must read a part of what waits for it. */
 const progressTimeoutMs = 30_000;
@@ -45,7 +45,7 @@ export class NodeExchange implements Exchange {
   declare private request: Request | undefined;
   declare private readonly target: RequestTarget;
   declare private expectsContinue: boolean;
-  /** The bytes of the response that were not sent. */
+  /** The bytes that were not sent of the response of a server that returns one. Other servers count theirs. */
   declare private budget: ByteBudget | undefined;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, target: RequestTarget, options: NodeRequestOptions) {
@@ -129,10 +129,10 @@ export class NodeExchange implements Exchange {
     const length = typeof sent === "string" ? Buffer.byteLength(sent) : (sent?.byteLength ?? 0);
     const hasLength = status !== 204 && status !== 304;
     const hasBody = sent !== null && length > 0 && this.method !== "HEAD";
-    const budget = hasBody && length > partBytes ? this.#hold(length) : undefined;
     this.#writeHead(status, hasLength ? { ...headers, "content-length": String(length) } : headers);
-    if (budget !== undefined) void this.#writeParts(sent as Uint8Array).then(() => outgoing.end(), ignore);
-    else outgoing.end(hasBody ? sent : undefined);
+    if (!hasBody) outgoing.end();
+    else if (length <= partBytes) outgoing.end(sent);
+    else void this.#writeParts(sent as Uint8Array).then(() => outgoing.end(), ignore);
     endWithoutProgress(this.incoming.socket);
   }
 
@@ -185,7 +185,9 @@ export class NodeExchange implements Exchange {
     if (body === null) return this.reply(status, headers as Record<string, string>);
     if (outgoing.headersSent || outgoing.destroyed) return body.cancel();
     if (headers["content-type"] === "application/json") {
-      return this.reply(status, headers as Record<string, string>, new Uint8Array(await response.arrayBuffer()));
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      this.#hold(bytes.byteLength);
+      return this.reply(status, headers as Record<string, string>, bytes);
     }
     this.#writeHead(status, headers);
     const reader = body.getReader();
