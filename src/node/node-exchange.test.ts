@@ -183,6 +183,7 @@ test("a client that expects 100 Continue receives it when the server reads the b
     sendRaw(port, request("/", "Expect: 100-continue", ...lines).replace("GET", "POST"));
 
   expect(await send("Content-Length: 5").received).toMatch(/^HTTP\/1.1 401 .*\r\n(?=[\s\S]*connection: close\r\n)/i);
+  expect(await send("Content-Length: 11", "Authorization: a").received).toMatch(/^HTTP\/1.1 413 /);
   const accepted = send("Content-Length: 5", "Authorization: a", "Connection: close");
   await once(accepted.socket, "data");
   accepted.socket.write("hello");

@@ -97,6 +97,7 @@ export class NodeExchange implements Exchange {
     if (incoming.readableDidRead) throw bodyUsed();
     if (incoming.destroyed) throw clientGone();
     if (!this.#hasBody()) return new Uint8Array();
+    if (Number(this.get("content-length")) > maxBytes) throw bodyTooLarge(maxBytes);
     this.#continue();
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
