@@ -10,7 +10,7 @@ import {
   type SubscribeOptions,
   toDataIterator,
 } from "../operation/inside.ts";
-import { baseSignal, Call, type MergedOptions } from "./call.ts";
+import { Call, type MergedOptions } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
 import { dataOf } from "./failures.ts";
@@ -84,7 +84,7 @@ function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): Mer
     ...mergeRequestFields(base, own),
     identity: own.identity ?? base.identity,
     signal: own.signal ?? base.signal,
-    [baseSignal]: own.signal === undefined ? undefined : base.signal,
+    baseSignal: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),
     timeout: own.timeout ?? (own.deadline === undefined ? base.timeout : undefined),
   };

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
-import type { CallError, Drift, DriftKind, OperationContext } from "../operation/index.ts";
+import type { CallError, Drift, DriftKind, OperationContext, ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
 import type { RegistryCore } from "./core.ts";
 import type { OperationEntry } from "./operation-entry.ts";
@@ -37,6 +37,25 @@ export function emitCall<Kind extends RegistryCallEvent["kind"]>(
   if (parentRequestId !== undefined) event.parentRequestId = parentRequestId;
   if (identity !== undefined) event.identity = identity;
   core.calls.emit(Object.assign(event, facts) as never); // The bench `hub` needs this: a spread takes several times as long.
+}
+
+/** Emits the outcome of a call when its caller receives it. `startedAt` is a time of `performance.now()`. */
+export async function emitOutcome(
+  core: RegistryCore,
+  context: OperationContext,
+  operationId: string,
+  startedAt: number,
+  result: Promise<ResponseEnvelope>,
+): Promise<ResponseEnvelope> {
+  const duration = () => performance.now() - startedAt;
+  try {
+    const envelope = await result;
+    emitCall(core, context, operationId, "succeeded", { duration: duration(), envelope });
+    return envelope;
+  } catch (error) {
+    emitCall(core, context, operationId, "failed", { duration: duration(), error: error as CallError });
+    throw error;
+  }
 }
 
 /** Warns that data did not match its schema: once per operation and kind, because it tends to happen on every call. */
