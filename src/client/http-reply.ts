@@ -1,8 +1,7 @@
-import { cancelBody, readBody } from "../internal/body.ts";
-import { isNestedDeeper } from "../internal/json-depth.ts";
 import { quote } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
 import { CallError, type Limits, type ResponseEnvelope } from "../operation/inside.ts";
+import { cancelBody, readBody } from "../transport/http-body.ts";
 import {
   envelopeLevels,
   envelopeType,
@@ -11,6 +10,7 @@ import {
   readEnvelope,
   readProblem,
 } from "../transport/http-form.ts";
+import { isNestedDeeper } from "../transport/json-depth.ts";
 import { EventReader } from "./event-reader.ts";
 
 /** Maximum silence of the server of a subscription, in ms. It sends a comment every 15 seconds. */

@@ -1,5 +1,4 @@
 import type { CallingTransport, TransportCaller } from "../call/outgoing/index.ts";
-import { BodyTooLarge } from "../internal/body.ts";
 import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
@@ -10,6 +9,7 @@ import {
   parseOperationId,
   resolveLimits,
 } from "../operation/inside.ts";
+import { BodyTooLarge } from "../transport/http-body.ts";
 import { envelopeType, eventStreamType, formatOperationPath, toJSONText } from "../transport/http-form.ts";
 import { findNetworkFailure } from "../transport/network-error.ts";
 import { type CallRequested, type ReplyFrame, type SendFollowUp, toFailedFrame } from "../transport/transport.ts";
