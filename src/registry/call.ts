@@ -328,7 +328,8 @@ export class Call implements OperationContext {
     try {
       return await this.#invoke(operation, middleware, validated);
     } catch (error) {
-      throw error === this.#lifetime?.error ? error : operation.toFailure(error);
+      const ended = this.#lifetime?.error;
+      throw ended !== undefined && error === ended ? ended : operation.toFailure(error);
     }
   }
 

@@ -1,4 +1,4 @@
-import { createLookup, setInspection } from "../internal/lookup.ts";
+import { setInspection } from "../internal/lookup.ts";
 import {
   type CallOptions,
   type ClientAny,
@@ -12,7 +12,7 @@ import {
 } from "../operation/inside.ts";
 import { Call, type MergedOptions } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
-import { createEnv } from "./env.ts";
+import { createEnv, createNamedCalls } from "./env.ts";
 import { dataOf } from "./failures.ts";
 import { createSubscription } from "./subscription.ts";
 
@@ -20,23 +20,7 @@ type AnyOperation = ClientAny<unknown, unknown>;
 
 /** Creates the client of a registry, whose options apply to every call. An unknown name resolves to a function whose call fails and suggests the nearest name. */
 export function createClient(core: RegistryCore, options: CallOptions): Record<string, Record<string, AnyOperation>> {
-  return createLookup({
-    label: "client",
-    find: (namespace) => createClientNamespace(core, namespace, options),
-    names: () => core.namespaces.keys(),
-  });
-}
-
-function createClientNamespace(
-  core: RegistryCore,
-  namespace: string,
-  options: CallOptions,
-): Record<string, AnyOperation> {
-  return createLookup({
-    label: `client.${namespace}`,
-    find: (name) => createOperation(core, `${namespace}.${name}`, options),
-    names: () => core.namespaces.get(namespace)?.keys() ?? [],
-  });
+  return createNamedCalls(core, "client", (id) => createOperation(core, id, options));
 }
 
 function createOperation(core: RegistryCore, id: string, base: CallOptions): AnyOperation {

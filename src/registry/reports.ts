@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
+import { logger } from "../internal/log.ts";
 import type { CallError, Drift, DriftKind, OperationContext, ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
 import type { RegistryCore } from "./core.ts";
@@ -7,11 +7,6 @@ import type { OperationEntry } from "./operation-entry.ts";
 import type { RegistryCallEvent, RegistryCallEventBase } from "./types.ts";
 
 const log = logger("registry");
-
-/** Creates the function that logs warnings about the operations of a registry, once per operation and kind. */
-export function createRegistryWarn(isLogging: boolean): WarnOnce {
-  return isLogging ? createWarnOnce(log) : () => {};
-}
 
 /** One message per kind of drift. `place` is a JSON pointer into the data. */
 const driftMessages: Readonly<Record<DriftKind, string>> = {

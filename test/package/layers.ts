@@ -67,14 +67,16 @@ export const layers: Record<string, Layer> = {
     ours: ["operation", "operation/inside.ts", "transport/frames.ts", "transport/linked-set.ts"],
     packages: [],
   },
-  "transport/http-form.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
+  "transport/http-form.ts": { ours: ["internal", "operation", "transport/json-text.ts"], packages: [] },
+  "transport/json-text.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
   "transport/mcp-form.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/line-reader.ts": { ours: [], packages: [] },
   "transport/http-body.ts": { ours: ["internal"], packages: [] },
   "transport/json-depth.ts": { ours: [], packages: [] },
   "transport/network-error.ts": { ours: [], packages: [] },
   "transport/turnover-map.ts": { ours: [], packages: [] },
-  "transport/unsendable.ts": { ours: ["internal"], packages: [] },
+  "transport/is-json.ts": { ours: ["internal"], packages: [] },
+  "transport/unsendable.ts": { ours: ["internal", "transport/is-json.ts"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": {
     ours: ["internal", "operation", "operation/inside.ts", "transport/frames.ts", "transport/json-depth.ts"],
@@ -170,11 +172,13 @@ export const layers: Record<string, Layer> = {
       "transport/websocket",
       "transport/websocket/web-socket-client.ts", // a client that only calls, without the types of servers
       "transport/http-form.ts",
+      "transport/json-text.ts",
       "transport/network-error.ts",
       "transport/http-body.ts",
       "transport/json-depth.ts",
+      "transport/is-json.ts",
     ],
-    packages: [],
+    packages: ["eventsource-parser"],
   },
   jwt: {
     ours: [
