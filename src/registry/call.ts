@@ -244,7 +244,7 @@ export class Call implements OperationContext {
     if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.
-    if (entry.demandsScopes && (identity === undefined || identity !== entry.allowed) && !this.#isExempt(entry)) {
+    if ((identity === undefined || identity !== entry.allowed) && entry.demandsScopes && !this.#isExempt(entry)) {
       const decision = checkScopes(entry.access, identity);
       if (decision !== true) throw accessDenied(entry.id, decision);
       entry.allowed = identity;

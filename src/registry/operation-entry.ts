@@ -71,8 +71,6 @@ export class OperationEntry {
   readonly spec: OperationSpec;
   /** The source that offered the operation. Absent for operations of the program. */
   readonly owner: OperationOwner | undefined;
-  /** Whether the operation requires scopes. */
-  readonly demandsScopes: boolean;
   /** Whether the peer that serves the operation checks its access rule, so that it is not checked for calls of this process. */
   readonly isCheckedByPeer: boolean;
   /** Set later for an operation that was registered by its spec alone. */
@@ -85,9 +83,9 @@ export class OperationEntry {
   /** Whether defaults of the input are filled in. */
   readonly fillsDefaults: boolean;
   /** For a Standard Schema: converts the validated input to the input of the handler. */
-  readonly validate: StandardValidate | undefined;
+  declare readonly validate?: StandardValidate;
   /** A getter in a definition is read on the first use. */
-  readonly nextPage: IOperationDefinition["nextPage"];
+  declare readonly nextPage?: IOperationDefinition["nextPage"];
   #published: OperationSpec | undefined = undefined;
 
   constructor(id: string, definition: RegisteredOperation, owner?: OperationOwner) {
@@ -97,7 +95,7 @@ export class OperationEntry {
     this.handler = definition.handler;
     this.fillsDefaults = definition.fillDefaults ?? true;
     if (hasGetter(definition, "nextPage")) forwardGetter(definition, "nextPage", this);
-    else this.nextPage = definition.nextPage;
+    else if (definition.nextPage !== undefined) this.nextPage = definition.nextPage;
     if (isLazy(definition)) {
       this.spec = copySpec(definition);
     } else {
@@ -107,10 +105,8 @@ export class OperationEntry {
         inputSchema: input.schema,
         outputSchema: output.schema,
       });
-      this.validate = input.validate;
+      if (input.validate !== undefined) this.validate = input.validate;
     }
-    const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
-    this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;
   }
 
   get isSubscription(): boolean {
@@ -120,6 +116,11 @@ export class OperationEntry {
   /** A frozen copy, so that a rule cannot change after the operation was registered. */
   get access(): AccessControl {
     return this.spec.accessControl;
+  }
+
+  /** Whether the operation requires scopes. */
+  get demandsScopes(): boolean {
+    return this.access.requiredScopes.length > 0 || this.access.requiredScopesAny !== undefined;
   }
 
   /** Whether the operation has a resource rule or a `customAuth`. */
