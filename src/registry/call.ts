@@ -12,7 +12,6 @@ import {
   checkScopes,
   createDeclaredErrors,
   type DeclaredErrors,
-  deadlineOf,
   earlier,
   type ForwardedCall,
   type Identity,
@@ -244,7 +243,7 @@ export class Call implements OperationContext {
     if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.
-    if ((identity === undefined || identity !== entry.allowed) && entry.demandsScopes && !this.#isExempt(entry)) {
+    if (entry.demandsScopes && (identity === undefined || identity !== entry.allowed) && !this.#isExempt(entry)) {
       const decision = checkScopes(entry.access, identity);
       if (decision !== true) throw accessDenied(entry.id, decision);
       entry.allowed = identity;
@@ -491,4 +490,11 @@ export class Call implements OperationContext {
     }
     return forwarded;
   }
+}
+
+/** Returns the deadline that the options of a call set, with the timeout counted from now. Invalid ones are reported later. */
+function deadlineOf(options: CallOptions | undefined, defaultTimeout?: number): number | undefined {
+  const deadline = options?.deadline;
+  const timeout = options?.timeout ?? (deadline === undefined ? defaultTimeout : undefined);
+  return typeof timeout === "number" ? earlier(deadline, Date.now() + timeout) : deadline;
 }

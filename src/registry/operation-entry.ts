@@ -70,7 +70,9 @@ export class OperationEntry {
   readonly id: string;
   readonly spec: OperationSpec;
   /** The source that offered the operation. Absent for operations of the program. */
-  readonly owner: OperationOwner | undefined;
+  declare readonly owner?: OperationOwner;
+  /** Whether the operation requires scopes. */
+  readonly demandsScopes: boolean;
   /** Whether the peer that serves the operation checks its access rule, so that it is not checked for calls of this process. */
   readonly isCheckedByPeer: boolean;
   /** Set later for an operation that was registered by its spec alone. */
@@ -90,7 +92,7 @@ export class OperationEntry {
 
   constructor(id: string, definition: RegisteredOperation, owner?: OperationOwner) {
     this.id = id;
-    this.owner = owner;
+    if (owner !== undefined) this.owner = owner;
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     this.fillsDefaults = definition.fillDefaults ?? true;
@@ -107,6 +109,8 @@ export class OperationEntry {
       });
       if (input.validate !== undefined) this.validate = input.validate;
     }
+    const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
+    this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;
   }
 
   get isSubscription(): boolean {
@@ -116,11 +120,6 @@ export class OperationEntry {
   /** A frozen copy, so that a rule cannot change after the operation was registered. */
   get access(): AccessControl {
     return this.spec.accessControl;
-  }
-
-  /** Whether the operation requires scopes. */
-  get demandsScopes(): boolean {
-    return this.access.requiredScopes.length > 0 || this.access.requiredScopesAny !== undefined;
   }
 
   /** Whether the operation has a resource rule or a `customAuth`. */
