@@ -12,7 +12,6 @@ import {
   checkScopes,
   createDeclaredErrors,
   type DeclaredErrors,
-  earlier,
   type ForwardedCall,
   type Identity,
   limitExceeded,
@@ -36,6 +35,7 @@ import {
   wrongOperationType,
 } from "../operation/inside.ts";
 import type { CallOrigin, IncomingExecution } from "./call-origin.ts";
+import type { MergedOptions } from "./client.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
@@ -46,12 +46,6 @@ import { emitCall, emitOutcome } from "./reports.ts";
 import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
-
-/** The options of a call, merged with those of its client or env. */
-export interface MergedOptions extends SubscribeOptions {
-  /** The signal of the client or env, if the call has one of its own. Either one ends the call. */
-  readonly baseSignal?: AbortSignal | undefined;
-}
 
 /** The metadata of a call without metadata. */
 const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
@@ -497,4 +491,10 @@ function deadlineOf(options: CallOptions | undefined, defaultTimeout?: number): 
   const deadline = options?.deadline;
   const timeout = options?.timeout ?? (deadline === undefined ? defaultTimeout : undefined);
   return typeof timeout === "number" ? earlier(deadline, Date.now() + timeout) : deadline;
+}
+
+/** Returns the earlier of two deadlines, either of which may be absent. */
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
 }

@@ -2,7 +2,6 @@ import { setInspection } from "../internal/lookup.ts";
 import {
   type CallOptions,
   type ClientAny,
-  earlier,
   hasCode,
   mergeRequestFields,
   type OperationEnv,
@@ -10,13 +9,19 @@ import {
   type SubscribeOptions,
   toDataIterator,
 } from "../operation/inside.ts";
-import { Call, type MergedOptions } from "./call.ts";
+import { Call, earlier } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv, createNamedCalls } from "./env.ts";
 import { dataOf } from "./failures.ts";
 import { createSubscription } from "./subscription.ts";
 
 type AnyOperation = ClientAny<unknown, unknown>;
+
+/** The options of a call, merged with those of its client or env. */
+export interface MergedOptions extends SubscribeOptions {
+  /** The signal of the client or env, if the call has one of its own. Either one ends the call. */
+  readonly baseSignal?: AbortSignal | undefined;
+}
 
 /** Creates the client of a registry, whose options apply to every call. An unknown name resolves to a function whose call fails and suggests the nearest name. */
 export function createClient(core: RegistryCore, options: CallOptions): Record<string, Record<string, AnyOperation>> {
