@@ -28,7 +28,6 @@ import {
   type RequestFields,
   type ResponseEnvelope,
   requestFields,
-  type SubscribeOptions,
   toIdentity,
   unavailable,
   writeRequestFields,
