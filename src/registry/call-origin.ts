@@ -10,6 +10,8 @@ export interface CallOrigin {
   readonly depth: number;
   /** Whether it, or a call that it is nested in, arrived from outside this process. */
   readonly isRemote: boolean;
+  /** How it arrived, such as `http`. */
+  readonly via: string;
   /** Receives the progress that the handler reports. */
   reportProgress(progress: Progress): void;
 }

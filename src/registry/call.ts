@@ -428,6 +428,11 @@ export class Call implements OperationContext {
     return this.#parent === undefined ? this.#origin?.isRemote === true : this.#parent.remote;
   }
 
+  /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
+  get via(): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
+  }
+
   get env(): RegisteredEnv {
     this.#env ??= createEnv(this.#core, undefined, (id, input, options) =>
       Call.nested(this, "trust", id, input, options),
