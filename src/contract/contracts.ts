@@ -61,7 +61,8 @@ export class ContractSchema {
     const hasReference = typeof schema["$ref"] === "string";
     const target = hasReference ? this.follow(schema) : undefined;
     if (target !== undefined && this.ignoresSiblings) return isObject(target) ? { $ref: target } : target;
-    const isKept = (keyword: string) => assertions.has(keyword) && schema[keyword] !== null && keyword !== "$ref";
+    const isKept = (keyword: string) =>
+      assertions.has(keyword) && keyword !== "$ref" && (keyword === "const" || schema[keyword] !== null);
     const copy = copySubschemas(schema, (part) => this.#toCanonical(part), isKept);
     if (schema["nullable"] === true && schema["type"] !== undefined) copy["type"] = typesOf(schema);
     if (Array.isArray(copy["required"])) copy["required"] = [...copy["required"]].sort();

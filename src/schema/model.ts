@@ -337,6 +337,11 @@ export class Shape {
     return [...new Set(others.map((entry) => canonicalJSON(this.#model.withTargets(entry))))].sort();
   }
 
+  /** Canonical JSON of all schemas with what they refer to. */
+  get text(): string {
+    return canonicalJSON(this.schemas.map((schema) => this.#model.withTargets(schema)));
+  }
+
   /** The property whose value tells the alternatives of a union of objects apart. */
   get discriminator(): string | undefined {
     const [first, ...others] = this.alternatives.map(({ shape }) => shape);
