@@ -65,6 +65,8 @@ export interface CallOrigin {
   readonly depth: number;
   /** Whether it, or a call that it is nested in, arrived from outside this process. */
   readonly isRemote: boolean;
+  /** How it arrived, such as `http`. */
+  readonly via: string;
   /** Receives the progress that the handler reports. */
   reportProgress(progress: Progress): void;
 }
@@ -294,6 +296,11 @@ export class Call implements OperationContext {
     return this.#isRemote;
   }
 
+  /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
+  get via(): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
+  }
+
   get env(): RegisteredEnv {
     this.#env ??= createEnv(this.#core, undefined, (id, input, options) =>
       Call.nested(this, "trust", id, input, options),
@@ -453,7 +460,8 @@ export class Call implements OperationContext {
     try {
       return await this.#invoke(operation, middleware, validated);
     } catch (error) {
-      throw error === this.#lifetime?.error ? error : operation.toFailure(error);
+      const ended = this.#lifetime?.error;
+      throw ended !== undefined && error === ended ? ended : operation.toFailure(error);
     }
   }
 
