@@ -181,10 +181,25 @@ export const follow = defineKind({
         reports: reports.map(byText),
         failed: (following as { thrown?: unknown }).thrown,
       })),
-      patterns: sources.map(({ options }) => [options["include"], options["exclude"]]),
+      patterns: sources.flatMap(({ options }) => [options["include"] ?? [], options["exclude"] ?? []]).flat(),
+      shared: findShared(sources, local),
     };
   },
 });
+
+/** The ids in the registry that more than one of the sources and the program have, now or later. */
+function findShared(sources: readonly SourceCase[], local: readonly Operation[]): string[] {
+  const offered = sources.map(({ operations, later, options }) => {
+    const rename = (options["rename"] ?? {}) as Record<string, string>;
+    return [...operations, ...(later?.added ?? [])].map((one) => {
+      const name =
+        rename[idOf(one)] ?? ((rename as unknown) === "upper" && one.name.endsWith("list") ? "LIST" : one.name);
+      return `${options["namespace"] ?? one.namespace}.${name}`;
+    });
+  });
+  const all = [...offered.flat(), ...local.map(idOf)];
+  return [...new Set(all.filter((id, index) => all.indexOf(id) !== index))];
+}
 
 /** A report whose lines are keys, so that a difference is one line. */
 function byText(report: SourceReport): unknown {
