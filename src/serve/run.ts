@@ -27,6 +27,8 @@ export interface ServedCall extends RequestFields {
   readonly timeout?: number | undefined;
   /** Receives the progress that the handler reports. */
   onProgress?(progress: Progress): void;
+  /** Called when the handler of a subscription was called. Its first value may take any time. */
+  onOpen?(): void;
   /** Calls the listener when the client has disconnected or has cancelled the call. Later calls of it have no effect. */
   onClose(listener: (reason?: unknown) => void): void;
 }
@@ -50,19 +52,25 @@ export class CallRunner implements RunningRequests {
   readonly #defaultTimeout: number;
   readonly #maxTimeout: number;
   readonly #share: FairShare;
+  readonly #via: string;
   readonly #running = new Set<RunningCall>();
   #onIdle: Array<() => void> = [];
   #closed: Promise<void> | undefined = undefined;
 
-  /** @param gate - watches the credentials of callers. @default they do not end */
+  /**
+   * @param via - what events of calls report as their door, such as `http`
+   * @param gate - watches the credentials of callers. @default they do not end
+   */
   constructor(
     registry: OperationRegistry,
     options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout" | "limits">,
+    via: string,
     gate?: Gate,
   ) {
     const limits = resolveTimeLimits(options);
     this.#core = coreOf(registry);
     this.#gate = gate;
+    this.#via = via;
     this.#defaultTimeout = limits.defaultTimeout;
     this.#maxTimeout = limits.maxTimeout;
     this.#share = new FairShare(resolveLimits(options.limits).pendingCalls);
@@ -79,7 +87,7 @@ export class CallRunner implements RunningRequests {
     const owner = this.#admit(caller);
     const deadline = toDeadline(Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout));
     const reportProgress = (progress: Progress) => request.onProgress?.(progress);
-    const origin = { requestId, depth: 0, isRemote: true, reportProgress };
+    const origin = { requestId, depth: 0, isRemote: true, via: this.#via, reportProgress };
     const call = Call.incoming(this.#core, operationId, { identity: caller.identity, deadline, metadata }, origin);
     const running: RunningCall = { operationId, owner, isSubscription: false, end: call.end };
     this.#running.add(running);
@@ -107,7 +115,15 @@ export class CallRunner implements RunningRequests {
       stopWatching?.();
       this.#leave(running);
     };
-    const origin = { requestId, depth: 0, isRemote: true, reportProgress() {}, onEnd };
+    const origin = {
+      requestId,
+      depth: 0,
+      isRemote: true,
+      via: this.#via,
+      reportProgress() {},
+      onOpen: () => request.onOpen?.(),
+      onEnd,
+    };
     const subscription = new Subscription(this.#core, operationId, input, options, origin);
     const end = (error: CallError) => {
       if (this.#running.has(running)) subscription.endWith(error);
