@@ -268,7 +268,7 @@ export const middleware = defineKind({
     const outcomes = [];
     if (parallel) outcomes.push(...(await Promise.all(Array.from({ length: calls }, () => outcomeOf(run)))));
     else for (let left = calls; left > 0; left--) outcomes.push(await outcomeOf(run));
-    // Calls that run at the same time take turns in an order that nobody relies on.
+    // The order of steps of parallel calls is not a promise.
     return { outcomes, trace: parallel ? undefined : trace, runs };
   },
 });
