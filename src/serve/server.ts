@@ -32,6 +32,11 @@ export type CloseOptions = StopOptions;
 export interface RegistryServer extends AsyncDisposable {
   /** Whether it serves callers without authentication, so that `listen` accepts only addresses of this machine. */
   readonly isUnauthenticated: boolean;
+  /**
+   * Rejects if the server can never serve anyone, because a package is missing or its authenticator is not configured
+   * correctly. `listen` waits for it and rejects with the same error.
+   */
+  ready?(): Promise<void>;
   /** Lets running calls finish, ends subscriptions with `UNAVAILABLE`, and refuses new requests with 503. */
   close(options?: CloseOptions): Promise<void>;
 }
@@ -64,6 +69,11 @@ export interface ServeOptions extends OperationSelection {
    * unless `listen` allows others with `allowPublic`.
    */
   authenticate: Authenticator | IdentifyCaller | "none";
+  /**
+   * Serves callers without credentials, who may then call the operations that require no rights. Otherwise every request
+   * without credentials is refused with 401. @default only with `authenticate: "none"`
+   */
+  allowAnonymous?: boolean | undefined;
   /** Which web pages of other origins may send requests. @default none */
   cors?: CORSOptions | undefined;
   /** Reads the client's address and the public URL from `X-Forwarded-*`. Set it only behind a proxy. @default false */
@@ -72,7 +82,10 @@ export interface ServeOptions extends OperationSelection {
   exposeErrors?: boolean | undefined;
   /** Time limit of calls that arrive without one, in ms; `Infinity` for no limit. @default 30,000 */
   defaultTimeout?: number | undefined;
-  /** Maximum time limit that a caller can request, in ms; `Infinity` for no limit. @default one hour */
+  /**
+   * Maximum time limit of a call, in ms; `Infinity` for no limit. It also limits calls that request no limit.
+   * @default one hour, or `defaultTimeout` if that is longer
+   */
   maxTimeout?: number | undefined;
   /** Limits on requests and running calls. */
   limits?: Limits | undefined;
