@@ -1,8 +1,8 @@
 import { BodyTooLarge, readBody } from "../internal/body.ts";
-import { statusTexts } from "../internal/http.ts";
 import { logger } from "../internal/log.ts";
 import { deferTurn, startTimer, type Timer } from "../internal/timers.ts";
 import { CallError } from "../operation/inside.ts";
+import { statusTexts } from "../transport/http-form.ts";
 import { bodyTooLarge, bodyUsed } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 

@@ -149,12 +149,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     });
   }
 
-  #connect(
-    socket: WebSocketLike,
-    bytes: ByteCounter,
-    identity: Identity | undefined,
-    maxReceived: number,
-  ): Connection {
+  #connect(socket: WebSocketLike, bytes: ByteCounter, identity: Identity | undefined, maxReceived: number): Connection {
     const { acceptOperations = false, announces = "callable" } = this.#options;
     const connection = this.attach(toChannel(socket, bytes), {
       limits: this.#limits,
@@ -163,9 +158,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
       identity,
       acceptsOperations: acceptOperations,
       passesIdentity: false,
-      ...(announces === "all"
-        ? {}
-        : { shows: ({ accessControl }) => checkScopes(accessControl, identity) === true }),
+      ...(announces === "all" ? {} : { shows: ({ accessControl }) => checkScopes(accessControl, identity) === true }),
     });
     this.#sockets.set(connection, socket);
     listen(socket, (message) => connection.receive(message));
