@@ -24,7 +24,7 @@ test.each(["legacy", "2026-07-28"] as const)("a program serves its registry over
   expect(data).toEqual({ printed: "hello", id: "local" });
 
   await registry.execute("noise.grow", {});
-  await registry.waitFor("noise.added"); // The function `identity` returns more scopes now.
+  await registry.waitFor("noise.added");
 });
 
 test("stdout carries nothing but the protocol, whatever the program prints", async () => {

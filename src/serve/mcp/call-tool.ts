@@ -7,6 +7,7 @@ import { mapError, type Progress, type ResponseEnvelope } from "../../operation/
 import { toJSONText } from "../../transport/http-form.ts";
 import { toPublicError } from "../outcome.ts";
 import type { ServedCall } from "../run.ts";
+import type { ServedOperation } from "../visible.ts";
 import { createOutbox, type Outbox } from "./pace.ts";
 import { type ToolResult, toDataResult, toErrorResult, toMatchingResult, toMeta, toToolResult } from "./result.ts";
 import { useSearchTool } from "./search-tools.ts";

@@ -48,10 +48,7 @@ export class PacedStream {
   };
 
   /** Passes on the stream to a client. */
-  async pass(
-    reader: ReadableStreamDefaultReader<Uint8Array>,
-    write: (text: string) => Promise<void>,
-  ): Promise<void> {
+  async pass(reader: ReadableStreamDefaultReader<Uint8Array>, write: (text: string) => Promise<void>): Promise<void> {
     const decoder = new TextDecoder();
     for (;;) {
       this.#isRead = true;

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
-import { eventStreamType } from "../../transport/http-form.ts";
 import { CallError } from "../../operation/index.ts";
+import { eventStreamType } from "../../transport/http-form.ts";
 import type { Exchange, Heartbeat } from "../exchange.ts";
 import type { Gate } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
@@ -45,7 +45,10 @@ export class RPCError extends Error {
 /** A caller has opened too much that lasts. `what` names it. */
 export function tooMany(what: string, allowed: number): HTTPError {
   const message = `Too many ${what} are open: the limit is ${allowed}, and one caller cannot have most of them. Close some.`;
-  return new HTTPError(429, new CallError("LIMIT_EXCEEDED", message, { allowed }, { retryable: true, mayHaveRun: false }));
+  return new HTTPError(
+    429,
+    new CallError("LIMIT_EXCEEDED", message, { allowed }, { retryable: true, mayHaveRun: false }),
+  );
 }
 
 /** Headers of a stream of messages. */

@@ -20,13 +20,13 @@ import {
   metadataHeaders,
   RPCError,
   streamHeaders,
-  tooMany,
   toChallengeParameters,
+  tooMany,
   toProtectedResource,
 } from "./responses.ts";
 import { toMeta } from "./result.ts";
 import { type MCPSessionOptions, Sessions } from "./sessions.ts";
-import { type MCPServerOptions, type ServerSDK, toAuthInfo, ToolServer } from "./tool-server.ts";
+import { type MCPServerOptions, type ServerSDK, ToolServer, toAuthInfo } from "./tool-server.ts";
 
 const log = logger("serve", "mcp");
 

@@ -51,7 +51,6 @@ const wait = defineOperation({
   },
 });
 
-const scopes = ["noise"];
 const grow = defineOperation({
   namespace: "noise",
   name: "grow",
@@ -59,13 +58,12 @@ const grow = defineOperation({
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
   handler: () => {
-    scopes.push("more");
-    registry.register(defineOperation({ ...wait, name: "added", accessControl: { requiredScopes: ["more"] } }));
+    registry.register(defineOperation({ ...wait, name: "added" }));
   },
 });
 
 const registry = new OperationRegistry();
 registry.registerAll([print, end, wait, grow]);
-const served = await serveMCPStdio(registry, { identity: () => ({ id: "local", scopes }) });
+const served = await serveMCPStdio(registry, { identity: { id: "local", scopes: ["noise"] } });
 await served.closed;
 console.error("closed");
