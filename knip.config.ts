@@ -13,6 +13,7 @@ const config: KnipConfig = {
     "src/cli/main.ts",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
+    "scripts/compare/program.ts",
     "vitest.portable.config.ts",
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
