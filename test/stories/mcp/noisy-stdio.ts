@@ -51,6 +51,15 @@ const wait = defineOperation({
   },
 });
 
+const fill = defineOperation({
+  namespace: "noise",
+  name: "fill",
+  type: "query",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Unknown(),
+  handler: () => "x".repeat(200_000_000),
+});
+
 const grow = defineOperation({
   namespace: "noise",
   name: "grow",
@@ -63,7 +72,7 @@ const grow = defineOperation({
 });
 
 const registry = new OperationRegistry();
-registry.registerAll([print, end, wait, grow]);
+registry.registerAll([print, end, wait, fill, grow]);
 const served = await serveMCPStdio(registry, { identity: { id: "local", scopes: ["noise"] } });
 await served.closed;
 console.error("closed");
