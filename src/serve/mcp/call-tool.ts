@@ -22,6 +22,8 @@ const maxCollected = 4 * 1024 * 1024;
 const maxDurationMs = 20_000;
 /** Maximum number of characters of a progress token: every message repeats what the client has chosen. */
 const maxTokenLength = 1_024;
+/** Results that are smaller do not count: there are as many as running calls. */
+const minHeldBytes = 64 * 1024;
 /** Number of bytes at which measuring a result ends. It is more than any result may have. */
 const maxMeasured = 2 ** 30;
 /** The first version in which invalid arguments are a result, so that models can correct them. */
@@ -84,7 +86,8 @@ export async function callTool(server: ToolServer, toolCall: ToolCallRequest): P
     result = toErrorResult(error);
   }
   try {
-    request.hold(roughSize(result, maxMeasured));
+    const size = roughSize(result, maxMeasured);
+    if (size >= minHeldBytes) request.hold(size);
     return result;
   } catch (error) {
     return toErrorResult(mapError(error).toJSON());
@@ -108,7 +111,7 @@ async function run(
     ...(progress !== undefined && { onProgress: progress.add }),
     onClose(listener) {
       signal.addEventListener("abort", () => listener(signal.reason), { once: true });
-      request.onClose(listener);
+      request.exchange?.onClose(listener);
     },
   };
   if (operation.isSubscription) return collect(calls.values(call), request);
@@ -127,6 +130,7 @@ async function collect(subscription: AsyncIterableIterator<ResponseEnvelope>, re
   let complete = true;
   let isExact = true;
   let size = 0;
+  let heldSize = 0;
   const stop = () => {
     complete = false;
     void subscription.return!();
@@ -138,9 +142,12 @@ async function collect(subscription: AsyncIterableIterator<ResponseEnvelope>, re
       // The first value alone may be too large, which is an error.
       if (values.length > 0 && size + text.length > maxCollected) stop();
       else {
-        request.hold(text.length);
         values.push(JSON.parse(text)); // A handler may change its objects later.
         size += text.length;
+        if (size - heldSize >= minHeldBytes) {
+          request.hold(size - heldSize);
+          heldSize = size;
+        }
         isExact &&= meta.drift === undefined;
         if (values.length === maxValues) stop();
       }

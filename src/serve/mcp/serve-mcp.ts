@@ -77,7 +77,8 @@ class MCPServer implements FetchServer {
   readonly handle = async (exchange: Exchange): Promise<void> => {
     let headers: Record<string, string> = safetyHeaders;
     try {
-      const metadata = toProtectedResource(this.#gate, exchange);
+      const isWellKnown = exchange.path.startsWith("/.well-known/");
+      const metadata = isWellKnown ? toProtectedResource(this.#gate, exchange) : undefined;
       if (metadata !== undefined) return exchange.reply(200, metadataHeaders, metadata);
       const caller = await this.#gate.check(exchange);
       headers = { ...safetyHeaders, ...caller.headers };
@@ -89,10 +90,12 @@ class MCPServer implements FetchServer {
       const sdk = await this.#tools.sdk;
       // After everything that takes time. A session that starts later would not be closed.
       if (this.#tools.calls.isClosed) throw new HTTPError(503, serverClosed());
-      const budget = new ByteBudget(ownerOf(caller));
-      exchange.onClose(() => budget.release());
-      const onClose = (listener: () => void) => exchange.onClose(listener);
-      const request = { exchange, headers, body, caller, onClose, hold: (bytes: number) => budget.add(bytes) };
+      const hold = (bytes: number) => {
+        const budget = new ByteBudget(ownerOf(caller));
+        budget.add(bytes);
+        exchange.onClose(() => budget.release());
+      };
+      const request = { exchange, headers, body, caller, hold };
       if (isLegacy(sdk, request)) await this.#sessions.handle(sdk, request);
       else await this.#serveModern(sdk, request);
     } catch (error) {
@@ -220,6 +223,7 @@ function isLegacy(sdk: ServerSDK, { exchange: { method, headers }, body }: MCPRe
 
 /** A mounted server has one address. Without a mount, every path is that of the server. */
 function assertEndpoint({ path, basePath }: Exchange): void {
-  if (basePath === undefined || withoutTrailingSlashes(path) === withoutTrailingSlashes(basePath)) return;
+  if (basePath === undefined || path === basePath || withoutTrailingSlashes(path) === withoutTrailingSlashes(basePath))
+    return;
   throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
 }

@@ -52,7 +52,7 @@ export async function serveMCPStdio(
     budget.add(bytes);
     budget.release();
   };
-  const request: ToolRequest = { caller, onClose: () => {}, hold };
+  const request: ToolRequest = { caller, hold };
   const output = await claimOutput();
   try {
     const sdk = await tools.sdk;

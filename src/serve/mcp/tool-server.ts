@@ -4,6 +4,7 @@ import { startTimer, type Timer } from "../../internal/timers.ts";
 import { type Identity, loadPeer, mapError } from "../../operation/inside.ts";
 import { coreOf, type OperationRegistry, type OperationSelection } from "../../registry/inside.ts";
 import type { Caller } from "../authentication.ts";
+import type { Exchange } from "../exchange.ts";
 import type { Gate } from "../gate.ts";
 import { CallRunner } from "../run.ts";
 import type { CloseOptions, ServeOptions } from "../server.ts";
@@ -36,8 +37,8 @@ export interface MCPServerOptions
 /** A request of a client, as the SDK passes it to the handlers of {@link ToolServer} in `extra` of its `authInfo`. */
 export interface ToolRequest {
   readonly caller: Caller;
-  /** Calls the listener when the client has disconnected, or has received the response. */
-  onClose(listener: () => void): void;
+  /** The request over HTTP. */
+  readonly exchange?: Pick<Exchange, "onClose">;
   /** Notes the size of a result that exists until it is sent. Throws `LIMIT_EXCEEDED` if it must not be kept. */
   hold(bytes: number): void;
   /** Resolves when the client has read what it was sent, where the SDK does not know. */
