@@ -40,13 +40,6 @@ interface ToolCallRequest {
   readonly request: ToolRequest;
 }
 
-/** The result of an operation. */
-interface Outcome {
-  readonly result: ToolResult;
-  /** Whether the data matches the output schema. Otherwise it may still match as JSON. */
-  readonly isExact: boolean;
-}
-
 /**
  * Calls the operation of a tool. The result of a call that fails is an error. Rejects with an error of JSON-RPC for an
  * unknown tool and, as older versions require, for invalid arguments.
@@ -94,12 +87,15 @@ export async function callTool(server: ToolServer, toolCall: ToolCallRequest): P
   }
 }
 
-/** Runs an operation for a client, which receives its progress and may cancel it. */
+/**
+ * Runs an operation for a client, which receives its progress and may cancel it. The result is exact if its data matches the
+ * output schema. Otherwise it may still match as JSON.
+ */
 async function run(
   { calls }: ToolServer,
   { sdk, era, context, request }: ToolCallRequest,
   { operation, input, requestId }: { operation: ServedOperation; input: unknown; requestId: string },
-): Promise<Outcome> {
+) {
   const { _meta, signal } = context.mcpReq;
   const progress = _meta?.progressToken === undefined ? undefined : createProgress(context, request);
   const call: ServedCall = {
@@ -125,7 +121,7 @@ async function run(
 }
 
 /** Collects values until the subscription ends, has yielded enough of them, or has taken long enough. Then it ends it. */
-async function collect(subscription: AsyncIterableIterator<ResponseEnvelope>, request: ToolRequest): Promise<Outcome> {
+async function collect(subscription: AsyncIterableIterator<ResponseEnvelope>, request: ToolRequest) {
   const values: unknown[] = [];
   let complete = true;
   let isExact = true;

@@ -164,6 +164,7 @@ export class Sessions {
           if (isResponse(message)) resolve();
         };
         receive({ send, cancel: resolve });
+        exchange.onClose(resolve);
       });
     exchange.stream({ ...json, ...streamHeaders }, run, heartbeat);
   }
