@@ -76,7 +76,7 @@ export class ToolServer {
   constructor(registry: OperationRegistry, options: MCPServerOptions, gate?: Gate) {
     this.options = options;
     this.catalog = new ToolCatalog(new VisibleOperations(coreOf(registry), options), options.mode);
-    this.calls = new CallRunner(registry, options, gate);
+    this.calls = new CallRunner(registry, options, "mcp", gate);
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));
     this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", { ...mapError(error).toJSON() }));
