@@ -1,5 +1,5 @@
-import { isNestedDeeper } from "../internal/json-depth.ts";
 import { type Limits, validationError } from "../operation/inside.ts";
+import { isNestedDeeper } from "../transport/json-depth.ts";
 import type { Exchange } from "./exchange.ts";
 import { HTTPError, unsupportedType } from "./refusals.ts";
 

@@ -1,5 +1,4 @@
 import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
-import { FairShare } from "../../internal/fair-share.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
@@ -9,6 +8,7 @@ import { eventStreamType } from "../../transport/http-form.ts";
 import { ownerOf } from "../authentication.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { type Exchange, respondWith } from "../exchange.ts";
+import { FairShare } from "../fair-share.ts";
 import { Gate, invalidToken } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
 import { HTTPError, notStarted, serverClosed } from "../refusals.ts";
