@@ -157,6 +157,7 @@ export class Subscription {
 
   readonly #onFailure = (error: unknown): void => {
     if (this.values.isClosed) return reportAbandoned(this.operationId, error);
+    this.#source = undefined; // As in a loop, an iterator that failed has cleaned up.
     this.#fail(this.#operation!.toFailure(error));
   };
 

@@ -262,7 +262,7 @@ export const layers: Record<string, Layer> = {
       "from/*",
       "serve",
     ],
-    packages: ["jiti", "@hono/node-server"],
+    packages: ["jiti"],
   },
   hub: {
     ours: [
