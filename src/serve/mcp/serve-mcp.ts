@@ -1,4 +1,5 @@
 import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
+import { FairShare } from "../../internal/fair-share.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
@@ -8,7 +9,6 @@ import { eventStreamType } from "../../transport/http-form.ts";
 import { ownerOf } from "../authentication.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { type Exchange, respondWith } from "../exchange.ts";
-import { FairShare } from "../fair-share.ts";
 import { Gate, invalidToken } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
 import { HTTPError, notStarted, serverClosed } from "../refusals.ts";

@@ -1,4 +1,5 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import { FairShare } from "../../internal/fair-share.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
@@ -6,7 +7,6 @@ import { resolveCount, resolveDuration } from "../../operation/inside.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
 import { ownerOf } from "../authentication.ts";
 import type { Exchange } from "../exchange.ts";
-import { FairShare } from "../fair-share.ts";
 import type { Gate } from "../gate.ts";
 import { createOutbox } from "./pace.ts";
 import { heartbeat, type MCPRequest, RPCError, streamHeaders, toEvent, tooMany } from "./responses.ts";
