@@ -74,6 +74,8 @@ export interface RequestRunnerOptions extends RequestLimits, IdentityRules {
   isRemote: boolean;
   /** Whether calls are made in this process, so that they have no default time limits. */
   isInProcess: boolean;
+  /** How requests arrive, such as `http`. */
+  via: string;
   /** @default callers receive what a direct call returns or throws */
   outcome?: OutcomeFilter | undefined;
 }
@@ -86,6 +88,8 @@ export class RequestRunner implements RunningRequests {
   readonly outcome: OutcomeFilter | undefined;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
+  /** How requests arrive. */
+  readonly via: string;
   /** The requests that are running. */
   readonly open = new LinkedSet<IncomingRequest>();
   /** Number of running requests. */
@@ -101,7 +105,7 @@ export class RequestRunner implements RunningRequests {
   readonly #defaultTimeout: number;
   readonly #maxTimeout: number;
 
-  constructor({ registry, isRemote, isInProcess, limits, ...options }: RequestRunnerOptions) {
+  constructor({ registry, isRemote, isInProcess, via, limits, ...options }: RequestRunnerOptions) {
     const never = { infinite: true };
     const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
     const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
@@ -115,6 +119,7 @@ export class RequestRunner implements RunningRequests {
     this.trustedBus = options.trustedBus;
     this.outcome = options.outcome;
     this.isRemote = isRemote;
+    this.via = via;
   }
 
   /** Returns whether a further request of a caller may run. A caller that is known must then call {@link release}. */
@@ -215,6 +220,10 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
 
   get isRemote(): boolean {
     return this.host.isRemote || this.frame.isRemote === true;
+  }
+
+  get via(): string {
+    return this.host.via;
   }
 
   /** Sends progress to the caller. Progress that cannot be sent is dropped. */
