@@ -1,4 +1,3 @@
-import { isJSON } from "../internal/is-json.ts";
 import { quote } from "../internal/text.ts";
 import { startTimer } from "../internal/timers.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
@@ -18,6 +17,7 @@ import {
   unavailable,
 } from "../operation/inside.ts";
 import { envelopeType, eventStreamType, formatOperationPath } from "../transport/http-form.ts";
+import { isJSON } from "../transport/is-json.ts";
 import type { ConnectOptions } from "./connect.ts";
 import {
   awaitServer,
