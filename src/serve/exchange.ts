@@ -1,7 +1,7 @@
-import { BodyTooLarge, readBody } from "../internal/body.ts";
 import { logger } from "../internal/log.ts";
 import { deferTurn, startTimer, type Timer } from "../internal/timers.ts";
 import { CallError } from "../operation/inside.ts";
+import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
 import { bodyTooLarge, bodyUsed } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";

@@ -1,6 +1,6 @@
-import { BodyTooLarge, readBody } from "../internal/body.ts";
-import { isNestedDeeper } from "../internal/json-depth.ts";
 import { type Limits, validationError } from "../operation/inside.ts";
+import { BodyTooLarge, readBody } from "../transport/http-body.ts";
+import { isNestedDeeper } from "../transport/json-depth.ts";
 import type { Exchange } from "./exchange.ts";
 import { bodyTooLarge, bodyUsed, HTTPError, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
