@@ -1,5 +1,5 @@
+import { FairShare } from "../internal/fair-share.ts";
 import { CallError } from "../operation/index.ts";
-import { FairShare } from "./fair-share.ts";
 
 /** Maximum number of bytes of results that the servers of this process hold, from the moment a result exists until it is sent. */
 const maxHeldBytes = 256 * 1024 * 1024;

@@ -1,4 +1,5 @@
 import { drain, type RunningRequests } from "../call/inside.ts";
+import { FairShare } from "../internal/fair-share.ts";
 import {
   aborted,
   type CallError,
@@ -12,7 +13,6 @@ import {
 } from "../operation/inside.ts";
 import { Call, coreOf, type OperationRegistry, type RegistryCore, Subscription } from "../registry/inside.ts";
 import { type Caller, ownerOf } from "./authentication.ts";
-import { FairShare } from "./fair-share.ts";
 import type { Gate } from "./gate.ts";
 import { serverClosed } from "./refusals.ts";
 import type { CloseOptions, ServeOptions } from "./server.ts";

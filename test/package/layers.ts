@@ -236,12 +236,12 @@ export const layers: Record<string, Layer> = {
       "schema",
       "registry",
       "registry/inside.ts",
+      "call/rough-size.ts",
       "from/source.ts",
       "from/report.ts",
       "serve/authenticator.ts",
       "serve",
       "transport/http-form.ts",
-      "transport/line-reader.ts",
       "transport/mcp-form.ts",
     ],
     packages: ["typebox", "@modelcontextprotocol/server"],
@@ -262,7 +262,7 @@ export const layers: Record<string, Layer> = {
       "from/*",
       "serve",
     ],
-    packages: ["jiti", "@hono/node-server"],
+    packages: ["jiti"],
   },
   hub: {
     ours: [
