@@ -52,8 +52,6 @@ export interface FetchServer extends RegistryServer {
    * @default `fetch` handles its request
    */
   readonly handle?: ((exchange: Exchange) => void | Promise<void>) | undefined;
-  /** Returns the paths of its routes, below the one at which it is mounted. `listen` warns about those that it hides. */
-  readonly paths?: () => readonly string[];
   /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */
   readonly wellKnown?: (request: Request, info?: FetchInfo) => Response | undefined | Promise<Response | undefined>;
 }
