@@ -82,6 +82,20 @@ test("closing does not wait for a module that never ends loading, and the module
   expect(state.isBLoaded).toBeUndefined();
 });
 
+test("reload() loads the modules whose files have changed, without a watcher", async () => {
+  await write("a.mjs", code("a", "1"));
+  await write("b.mjs", code("b", "1"));
+  const source = moduleSource(directory);
+  await registry.follow(source);
+  const unchanged = registry.getHandler("test.b");
+
+  await write("a.mjs", code("a", "20"));
+  await source.reload();
+
+  expect([await call("a"), names()]).toEqual([20, ["a", "b"]]);
+  expect(registry.getHandler("test.b")).toBe(unchanged);
+});
+
 test("operations without a handler are skipped and reported", async () => {
   await write("a.mjs", code("spec", "1").replace(/, handler: .*? };/, " };"));
 
@@ -145,19 +159,20 @@ describe("with watch", () => {
     await eventually(() => expect(names()).toEqual(["a"]));
   });
 
-  test("a module is loaded again when a file that it imports changes, inside and outside the directory", async () => {
-    await mkdir(join(home, "lib"));
-    await writeFile(join(home, "lib/far.mjs"), "export const far = 1;");
-    await write("near.mjs", "export const near = 1;");
-    const imports = 'import { near } from "./near.mjs"; import { far } from "../lib/far.mjs";';
-    await write("sum.mjs", code("sum", "[near, far]", imports));
-    await follow();
+  test.each(["mjs", "ts"])(
+    "a module is loaded again when a .%s file in the folder that it imports changes",
+    async (ext) => {
+      await mkdir(join(directory, "lib"));
+      await write(`lib/near.${ext}`, "export const near = 1;");
+      await write("sum.mjs", code("sum", "near", `import { near } from "./lib/near.${ext}";`));
+      await follow();
 
-    await write("near.mjs", "export const near = 20;");
-    await eventually(async () => expect(await call("sum")).toEqual([20, 1]));
-    await writeFile(join(home, "lib/far.mjs"), "export const far = 300;");
-    await eventually(async () => expect(await call("sum")).toEqual([20, 300]));
-  });
+      await write(`lib/near.${ext}`, "export const near = 20;");
+      await eventually(async () => expect(await call("sum")).toBe(20));
+      await write(`lib/near.${ext}`, "export const near = 300;");
+      await eventually(async () => expect(await call("sum")).toBe(300));
+    },
+  );
 
   test("a module that fails to load is reported, keeps its last version, and is loaded when it is repaired", async () => {
     await write("a.mjs", code("a", "1"));
@@ -228,7 +243,7 @@ describe("with watch", () => {
 
     await following.close();
 
-    expect([during - before, (await countWatches()) - before, names()]).toEqual([2, 0, []]);
+    expect([during > before, (await countWatches()) - before, names()]).toEqual([true, 0, []]);
   });
 });
 
