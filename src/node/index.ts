@@ -3,5 +3,5 @@ export type { CloseOptions, FetchInfo, FetchServer } from "../serve/server.ts";
 export type { UpgradeHandler } from "../serve/upgrade.ts";
 export { type Listener, type ListenOptions, listen } from "./listen.ts";
 export { type NodeFileSystem, nodeFileSystem } from "./load-module.ts";
-export { type ModuleSourceOptions, moduleSource } from "./module-source.ts";
+export { type ModuleOperationSource, type ModuleSourceOptions, moduleSource } from "./module-source.ts";
 export { type NodeHandler, type NodeHandlerOptions, toNodeHandler } from "./node-handler.ts";

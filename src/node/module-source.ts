@@ -1,7 +1,7 @@
-import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { FSWatcher } from "chokidar";
 import { type ScannerFS, type ScanOptions, scanOperations } from "../from/modules/index.ts";
 import { ReportBuilder } from "../from/report.ts";
 import {
@@ -19,22 +19,28 @@ import { describeValue, toReason } from "../internal/text.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { waitFor } from "../internal/wait.ts";
 import { formatOperationId, type IOperationDefinition, mapError } from "../operation/inside.ts";
-import { loadModule, nodeFileSystem } from "./load-module.ts";
+import { createLoad, nodeFileSystem } from "./load-module.ts";
 
 const log = logger("node");
 
-/** Delay between the first change and the next read of the directory, in ms. Editors write a file in several steps. */
+/** Delay between the first change and the next read of the folder, in ms. Editors write a file in several steps. */
 const settleMs = 50;
-/** Delay between attempts to read a directory that cannot be read, in ms. */
+/** Delay between attempts to read a folder that cannot be read, in ms. */
 const retryMs = 1_000;
 
 /** Options of {@link moduleSource}. */
 export interface ModuleSourceOptions extends ScanOptions {
   /**
-   * Reloads modules when they change, or when files change that they import by a relative path. A module that can no
-   * longer be loaded is reported, and its last version stays registered. @default false
+   * Reloads modules when files in the folder change. A module that can no longer be loaded is reported, and its last
+   * version stays registered. @default false
    */
   watch?: boolean;
+}
+
+/** The operations that the modules of a folder export. */
+export interface ModuleOperationSource extends OperationSource, AsyncDisposable {
+  /** Loads the modules whose files have changed since they were loaded, and emits the changes of their operations. */
+  reload(): Promise<void>;
 }
 
 /**
@@ -44,43 +50,45 @@ export interface ModuleSourceOptions extends ScanOptions {
  * @example
  * await registry.follow(moduleSource(new URL("operations", import.meta.url), { watch: true }));
  */
-export function moduleSource(
-  directory: string | URL,
-  options: ModuleSourceOptions = {},
-): OperationSource & AsyncDisposable {
+export function moduleSource(directory: string | URL, options: ModuleSourceOptions = {}): ModuleOperationSource {
   if (typeof directory !== "string" && !(directory instanceof URL)) {
     throw new TypeError(`moduleSource() takes the path or URL of a folder, not ${describeValue(directory)}.`);
   }
   return new ModuleSource(directory instanceof URL ? fileURLToPath(directory) : directory, options);
 }
 
-class ModuleSource implements OperationSource, AsyncDisposable {
+/** A module that was loaded, and the time and size of its file. */
+interface LoadedModule {
+  readonly version: string;
+  /** Absent if the module could not be loaded. */
+  readonly exports?: unknown;
+}
+
+class ModuleSource implements ModuleOperationSource {
   readonly name: string;
+  readonly traits = { definesRoutes: true };
   readonly #directory: string;
   readonly #options: ModuleSourceOptions;
   readonly #changes = new Emitter<SourceChange>((error) =>
     log.error("A listener for changes of {name} failed: {error}", { name: this.name, error }),
   );
-  readonly #watchers: DirectoryWatchers;
   #operations: ReadonlyMap<string, IOperationDefinition> = new Map();
-  /** Exports of each module when it was last loaded, by URL. */
-  #modules: ReadonlyMap<string, unknown> = new Map();
+  /** By URL. */
+  #modules: ReadonlyMap<string, LoadedModule> = new Map();
   #onReport: ScanOptions["onReport"];
   #report: SourceReport | undefined;
-  /** The reason why the directory currently cannot be read. */
+  /** The reason why the folder currently cannot be read. */
   #failure: SourceReport | undefined;
   #reading: Promise<void> = Promise.resolve();
+  #watcher: FSWatcher | undefined;
   #timer: Timer | undefined;
   #isClosed = false;
-
-  readonly traits = { definesRoutes: true };
 
   constructor(directory: string, options: ModuleSourceOptions) {
     this.name = `modules:${directory}`;
     this.#directory = resolve(directory);
     this.#options = options;
     this.#onReport = options.onReport;
-    this.#watchers = new DirectoryWatchers(() => this.#readSoon(settleMs));
   }
 
   async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
@@ -89,13 +97,9 @@ class ModuleSource implements OperationSource, AsyncDisposable {
       // Loading a module can take any time, because its code may wait for a connection.
       await waitFor(this.#read(), signal === undefined ? {} : { signal }, () => signal?.reason);
       signal?.throwIfAborted();
+      if (this.#options.watch) await this.#watch();
     } catch (error) {
-      const stopWatching = () => {
-        this.#timer?.stop();
-        this.#watchers.keepOnly(new Set());
-      };
-      stopWatching();
-      this.#reading.then(stopWatching, stopWatching); // the read may continue, and add watchers
+      await this.#stopWatching();
       throw error;
     }
     return [...this.#operations.values()];
@@ -105,36 +109,59 @@ class ModuleSource implements OperationSource, AsyncDisposable {
     return this.#changes.on(listener);
   }
 
+  reload(): Promise<void> {
+    return this.#read();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#timer?.stop();
-    this.#watchers.close(); // Do not wait for a module that is being loaded, because that cannot be stopped.
+    await this.#stopWatching(); // Do not wait for a module that is being loaded, because that cannot be stopped.
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** Reads the directory after earlier reads have ended. */
-  #read(): Promise<void> {
-    this.#reading = this.#reading.catch(() => {}).then(() => this.#scan());
-    return this.#reading;
+  async #watch(): Promise<void> {
+    if (this.#watcher !== undefined || this.#isClosed) return;
+    const { watch } = await import("chokidar");
+    if (this.#watcher !== undefined || this.#isClosed) return;
+    const isIgnored = (path: string) => /(?:^|[\\/])(?:\.[^\\/]|node_modules$)/.test(relative(this.#directory, path));
+    const watcher = watch(this.#directory, { persistent: false, followSymlinks: false, ignored: isIgnored });
+    this.#watcher = watcher;
+    watcher.on("all", () => this.#readSoon(settleMs)); // also for files that it finds when it starts
+    watcher.on("error", (error) => log.warn("{name} cannot be watched: {error}", { name: this.name, error }));
+    await new Promise<void>((resolve) => watcher.once("ready", resolve));
   }
 
-  /** Reads the directory after a delay, because further changes may follow. Further changes do not extend the delay. */
+  async #stopWatching(): Promise<void> {
+    this.#timer?.stop();
+    this.#timer = undefined;
+    const watcher = this.#watcher;
+    this.#watcher = undefined;
+    watcher?.emit("ready"); // for a load that is waiting for it
+    await watcher?.close();
+  }
+
+  /** Reads the folder after a delay, because further changes may follow. Further changes do not extend the delay. */
   #readSoon(delay: number): void {
     if (this.#timer !== undefined || this.#isClosed) return;
-    const read = () => {
+    const read = async () => {
       this.#timer = undefined;
-      this.#read().catch((error: unknown) => {
-        if (!this.#isClosed) this.#reportFailure(error);
+      try {
+        await this.#read();
+        await this.#watch();
+      } catch (error) {
+        if (this.#isClosed) return;
+        this.#reportFailure(error);
+        await this.#stopWatching(); // A folder that is created again needs a new watcher.
         this.#readSoon(retryMs);
-      });
+      }
     };
     this.#timer = startTimer(read, delay, { keepsAlive: false });
   }
 
-  /** Reports that the directory cannot be read. Reports the same reason only once until a read succeeds. */
+  /** Reports that the folder cannot be read, and the same reason only once. */
   #reportFailure(error: unknown): void {
     const report = new ReportBuilder();
     report.warn(".", `${toReason(mapError(error))}. Its operations stay, and it is read again.`);
@@ -143,14 +170,19 @@ class ModuleSource implements OperationSource, AsyncDisposable {
     if (!isKnown) report.deliver({ source: this.#directory, onReport: this.#onReport, log });
   }
 
+  /** Reads the folder after earlier reads have ended. */
+  #read(): Promise<void> {
+    this.#reading = this.#reading.catch(() => {}).then(() => this.#scan());
+    return this.#reading;
+  }
+
   async #scan(): Promise<void> {
     if (this.#isClosed) return;
-    const { limits, watch: isWatching } = this.#options;
-    const watchers = isWatching ? this.#watchers : undefined;
-    const scan = new WatchedScan(this.#directory, this.#modules, watchers, () => this.#isClosed);
-    const found = await scanOperations(this.#directory, scan, {
-      limits,
-      onReport: (report) => scan.report.include(report),
+    const report = new ReportBuilder();
+    const modules = new Map<string, LoadedModule>();
+    const found = await scanOperations(this.#directory, await this.#toFileSystem(modules, report), {
+      limits: this.#options.limits,
+      onReport: (scanned) => report.include(scanned),
     });
     if (this.#isClosed) return;
     this.#failure = undefined;
@@ -158,142 +190,70 @@ class ModuleSource implements OperationSource, AsyncDisposable {
     for (const manifest of found) {
       const id = formatOperationId(manifest.namespace, manifest.name);
       if (manifest.handler !== undefined) operations.set(id, manifest as IOperationDefinition);
-      else
-        scan.report.skipped(id, "It has no handler. Load it with scanOperations(), and register its spec and handler.");
+      else report.skipped(id, "It has no handler. Load it with scanOperations(), and register its spec and handler.");
     }
-    for (const id of operations.keys()) scan.report.imported(id);
+    for (const id of operations.keys()) report.imported(id);
     const change = compareOperations(this.#operations, operations, {
       isSame: (before, after) => before === after,
       toDefinition: (operation) => operation,
     });
     const previous = this.#report;
     this.#operations = operations;
-    this.#modules = scan.modules;
-    this.#report = scan.report.report;
-    this.#watchers.keepOnly(scan.directories);
-    if (previous === undefined || !isEmptyChange(change) || JSON.stringify(previous) !== JSON.stringify(this.#report)) {
-      scan.report.deliver({ source: this.#directory, onReport: this.#onReport, log, previous });
+    this.#modules = modules;
+    this.#report = report.report;
+    const isChanged = previous !== undefined && !isEmptyChange(change);
+    if (isChanged || JSON.stringify(previous) !== JSON.stringify(this.#report)) {
+      report.deliver({ source: this.#directory, onReport: this.#onReport, log, previous });
     }
-    const isFirst = previous === undefined;
-    if (!isFirst && !isEmptyChange(change)) this.#changes.emit(change);
+    if (isChanged) this.#changes.emit(change);
+  }
+
+  /** The file system of one scan. A module without changes is not loaded again. `modules` receives the others and these. */
+  async #toFileSystem(modules: Map<string, LoadedModule>, report: ReportBuilder): Promise<ScannerFS> {
+    const load = createLoad();
+    const known = this.#modules;
+    const versions = await Promise.all([...known.keys()].map(readVersion));
+    // A module without operations is a helper, which any other module may import.
+    const isHelperChanged = [...known.values()].some(
+      ({ version, exports }, index) => version !== versions[index] && !isOperationModule(exports),
+    );
+    return {
+      cwd: nodeFileSystem.cwd,
+      readdir: nodeFileSystem.readdir,
+      import: async (url) => {
+        if (this.#isClosed) throw new Error("The source is closed."); // Loading a module runs it.
+        const earlier = known.get(url);
+        const version = await readVersion(url);
+        const isEmpty = version.endsWith(" 0"); // It is probably being written.
+        const isCurrent = earlier?.version === version && !isHelperChanged;
+        if (earlier?.exports !== undefined && (isCurrent || isEmpty)) {
+          modules.set(url, { ...earlier, version });
+          return earlier.exports;
+        }
+        modules.set(url, { version });
+        try {
+          const exports = await load(url);
+          modules.set(url, { version, exports });
+          return exports;
+        } catch (error) {
+          if (earlier?.exports === undefined) throw error;
+          modules.set(url, { exports: earlier.exports, version: "" }); // It is tried again with every read.
+          const where = relative(this.#directory, fileURLToPath(url)).split(sep).join("/");
+          const reason = `It cannot be imported, and its last version stays registered: ${mapError(error).message}`;
+          report.warn(where, reason);
+          return earlier.exports;
+        }
+      },
+    };
   }
 }
 
-/**
- * The file system of one scan. It watches the directories that it reads, and falls back to the last version of a module
- * that cannot be loaded.
- */
-class WatchedScan implements ScannerFS {
-  readonly report = new ReportBuilder();
-  /** The exports of each module, by URL. */
-  readonly modules = new Map<string, unknown>();
-  /** Directories that were read and are watched. */
-  readonly directories = new Set<string>();
-  readonly #root: string;
-  readonly #earlier: ReadonlyMap<string, unknown>;
-  readonly #watchers: DirectoryWatchers | undefined;
-  readonly #isStopped: () => boolean;
-
-  constructor(
-    root: string,
-    earlier: ReadonlyMap<string, unknown>,
-    watchers: DirectoryWatchers | undefined,
-    isStopped: () => boolean,
-  ) {
-    this.#root = root;
-    this.#earlier = earlier;
-    this.#watchers = watchers;
-    this.#isStopped = isStopped;
-  }
-
-  cwd(): string {
-    return nodeFileSystem.cwd();
-  }
-
-  readdir(path: string): ReturnType<ScannerFS["readdir"]> {
-    this.#watch(path); // Watch before reading, so that no change is missed.
-    return nodeFileSystem.readdir(path);
-  }
-
-  async import(url: string): Promise<unknown> {
-    if (this.#isStopped()) throw new Error("The source is closed."); // loading a module runs it
-    const exports = await this.#load(url, this.#earlier.get(url));
-    this.modules.set(url, exports);
-    return exports;
-  }
-
-  async #load(url: string, earlier: unknown): Promise<unknown> {
-    const path = fileURLToPath(url);
-    try {
-      const exports = await loadModule(url, (file) => this.#watch(dirname(fileURLToPath(file))));
-      // A file can be empty while a program writes it.
-      return earlier !== undefined && (await stat(path)).size === 0 ? earlier : exports;
-    } catch (error) {
-      if (earlier === undefined) throw error;
-      const where = relative(this.#root, path).split(sep).join("/");
-      this.report.warn(
-        where,
-        `It cannot be imported, and its last version stays registered: ${mapError(error).message}`,
-      );
-      return earlier;
-    }
-  }
-
-  #watch(path: string): void {
-    if (this.#watchers === undefined || this.directories.has(path)) return;
-    this.directories.add(path);
-    const problem = this.#watchers.add(path);
-    if (problem !== undefined) this.report.warn(path, `it cannot be watched for changes: ${problem}`);
-  }
+function isOperationModule(exports: unknown): boolean {
+  return typeof exports === "object" && exports !== null && "default" in exports;
 }
 
-/**
- * Watches directories one by one, because a recursive watcher misses changes on some versions of Node. Watching does
- * not keep the process alive.
- */
-class DirectoryWatchers {
-  readonly #watchers = new Map<string, FSWatcher>();
-  readonly #onChange: () => void;
-  #isClosed = false;
-
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
-  }
-
-  /** Watches a directory. Returns the reason if it cannot be watched. A missing directory is not a problem. */
-  add(path: string): string | undefined {
-    if (this.#isClosed || this.#watchers.has(path)) return undefined;
-    try {
-      const watcher = watch(path, { persistent: false }, (event, name) => {
-        // A directory that was replaced needs a new watcher, which the next scan adds.
-        if (event === "rename" && name === basename(path)) this.#remove(path);
-        if (event === "rename" && name !== null) this.#remove(join(path, name));
-        this.#onChange();
-      });
-      watcher.on("error", () => {
-        this.#remove(path);
-        this.#onChange();
-      });
-      this.#watchers.set(path, watcher);
-      return undefined;
-    } catch (error) {
-      return (error as { code?: unknown }).code === "ENOENT" ? undefined : mapError(error).message;
-    }
-  }
-
-  /** Stops watching all other directories. */
-  keepOnly(paths: ReadonlySet<string>): void {
-    for (const path of [...this.#watchers.keys()]) if (!paths.has(path)) this.#remove(path);
-  }
-
-  /** Stops watching permanently. */
-  close(): void {
-    this.#isClosed = true;
-    this.keepOnly(new Set());
-  }
-
-  #remove(path: string): void {
-    this.#watchers.get(path)?.close();
-    this.#watchers.delete(path);
-  }
+/** Identifies the version of a file by its time and size. */
+async function readVersion(url: string): Promise<string> {
+  const state = await stat(fileURLToPath(url)).catch(() => undefined);
+  return state === undefined ? "" : `${state.mtimeMs} ${state.size}`;
 }
