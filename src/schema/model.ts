@@ -3,6 +3,7 @@ import { readPointer } from "../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 import { decodePercent } from "../internal/urls.ts";
 import {
+  applicators,
   assertions,
   copySubschemas,
   dialectOf,
@@ -11,7 +12,7 @@ import {
   type SchemaObject,
 } from "./keywords.ts";
 
-export { assertions, copySubschemas, type SchemaObject };
+export { applicators, assertions, copySubschemas, forEachSubschema, type SchemaObject };
 
 /** The form of the values that a schema describes. `undefined` and `bigint` are types of TypeBox without a JSON form. */
 export type Kind =
