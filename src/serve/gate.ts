@@ -79,7 +79,7 @@ export class Gate {
 
   /** Checks a request. Never rejects. */
   readonly check = async (request: GateRequest): Promise<Admission> => {
-    const { method, headers, url } = request;
+    const { method, headers } = request;
     const authentication = this.#authentication;
     if (authentication === undefined && request.allowPublic !== true && !this.#isLocal(request)) return notLocal();
 
@@ -87,7 +87,7 @@ export class Gate {
     const site = headers.get("sec-fetch-site");
     let corsHeaders: Caller["headers"];
     if (origin === null || !this.#origins.has(origin)) {
-      const isForeign = (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, url));
+      const isForeign = (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, request.url));
       if (isForeign) return foreignPage();
     } else if (method === "OPTIONS" && headers.has("access-control-request-method")) {
       const requested = headers.get("access-control-request-headers");
