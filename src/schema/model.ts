@@ -316,9 +316,14 @@ export class Shape {
 
   /** The types that all schemas allow; without `type`, those that their keywords are for. */
   #types(): readonly string[] | undefined {
-    let types: readonly string[] | undefined;
-    for (const own of this.schemas.map(typesOf)) types = types && own ? intersect(types, own) : (types ?? own);
-    return types ?? impliedTypesOf(this.schemas);
+    const lists = this.schemas.flatMap((schema) => {
+      const types = typesOf(schema);
+      return types === undefined ? [] : [types.includes("number") ? [...types, "integer"] : types];
+    });
+    const [first, ...others] = lists;
+    const types = first?.filter((type) => others.every((list) => list.includes(type)));
+    const isNeeded = (type: string) => type !== "integer" || !types?.includes("number");
+    return types?.filter(isNeeded) ?? impliedTypesOf(this.schemas);
   }
 
   /** The values that all schemas list, which have a type that they allow. */
@@ -412,11 +417,6 @@ function restOf({ patternProperties, additionalProperties }: SchemaObject): unkn
   const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
   if (patterns.length === 0) return additionalProperties;
   return patterns.length === 1 && !additionalProperties ? patterns[0] : true;
-}
-
-function intersect(left: readonly string[], right: readonly string[]): string[] {
-  const both = left.filter((type) => right.includes(type) || (type === "integer" && right.includes("number")));
-  return left.includes("number") && right.includes("integer") ? [...new Set([...both, "integer"])] : both;
 }
 
 function joinURI(reference: string, base: string): string | undefined {
