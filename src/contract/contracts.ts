@@ -1,6 +1,14 @@
 import { isObject } from "../internal/objects.ts";
 import { decodePercent } from "../internal/urls.ts";
-import { assertions, copySubschemas, modelOf, type SchemaModel, type SchemaObject, typesOf } from "../schema/model.ts";
+import {
+  assertions,
+  copySubschemas,
+  modelOf,
+  type SchemaModel,
+  type SchemaObject,
+  type Shape,
+  typesOf,
+} from "../schema/model.ts";
 
 /** The parts of a spec that callers rely on. The schemas are those that callers see. */
 export interface ContractSpec {
@@ -29,6 +37,7 @@ export class ContractSchema {
   readonly #model: SchemaModel;
   readonly #namespace: string;
   readonly #name: string;
+  #byShape: Map<Shape, Definition> | undefined;
 
   /** @param name - the name of the type of the whole schema, if it refers to itself */
   constructor(schema: unknown, namespace: string, name: string) {
@@ -39,13 +48,26 @@ export class ContractSchema {
     this.canonical = this.#toCanonical(schema);
   }
 
-  /** Whether keywords beside a reference have no effect. */
-  get ignoresSiblings(): boolean {
-    return this.#model.ignoresSiblings;
+  /** The shape of the whole schema. */
+  get shape(): Shape {
+    return this.#model.root;
+  }
+
+  /** Returns the definition that has the values of a shape. */
+  definitionOf(shape: Shape): Definition | undefined {
+    if (this.#byShape === undefined) {
+      this.#byShape = new Map([...this.definitions.values()].map((each) => [each.shape.core, each]));
+    }
+    return this.#byShape.get(shape.core);
+  }
+
+  /** Returns the shape of a part of the schema. */
+  shapeOf(part: unknown): Shape {
+    return this.#model.shape([part]);
   }
 
   /** Returns the target of the reference of a schema: a definition, a boolean, or `undefined` if it is not in the document. */
-  follow(holder: SchemaObject): Definition | boolean | undefined {
+  #follow(holder: SchemaObject): Definition | boolean | undefined {
     const reference = holder["$ref"] as string;
     const target = this.#model.resolve(reference, holder);
     if (!isObject(target)) return target === false ? false : undefined;
@@ -62,8 +84,8 @@ export class ContractSchema {
   #toCanonical(schema: unknown, depth = 0): unknown {
     if (!isObject(schema) || depth > maxDepth) return schema !== false;
     const hasReference = typeof schema["$ref"] === "string";
-    const target = hasReference ? this.follow(schema) : undefined;
-    if (target !== undefined && this.ignoresSiblings) return isObject(target) ? { $ref: target } : target;
+    const target = hasReference ? this.#follow(schema) : undefined;
+    if (target !== undefined && this.#model.ignoresSiblings) return isObject(target) ? { $ref: target } : target;
     const isKept = (keyword: string) =>
       assertions.has(keyword) && keyword !== "$ref" && (keyword === "const" || schema[keyword] !== null);
     const copy = copySubschemas(schema, (part) => this.#toCanonical(part, depth + 1), isKept);
@@ -89,6 +111,11 @@ export class Definition {
     this.schema = schema;
     this.#namespace = namespace;
     this.name = name;
+  }
+
+  /** What its values are. */
+  get shape(): Shape {
+    return this.owner.shapeOf(this.schema);
   }
 
   /** Key in the definitions of a lock. */

@@ -231,12 +231,25 @@ export class Shape {
     );
   }
 
-  /** Whether the schemas say what properties that are not listed are. Otherwise they are allowed, but not described. */
-  get isOpen(): boolean {
-    return this.schemas.some((schema) => restOf(schema) !== undefined) && !this.#rest.isNever;
+  /** The same for all shapes of the same values: schemas that only annotate or refer to others make no difference. */
+  get core(): Shape {
+    const isTelling = (schema: SchemaObject) =>
+      Object.entries(schema).some(([keyword, value]) => {
+        const isReference = keyword === "$ref" || keyword === "allOf";
+        return (assertions.has(keyword) && !isReference && !this.#chosen.has(value)) || keyword === "nullable";
+      });
+    const schemas = this.schemas.filter(isTelling);
+    const chosen = schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]).filter((list) => this.#chosen.has(list));
+    return this.#model.shape(schemas, new Set(chosen));
   }
 
-  get #rest(): Shape {
+  /** Whether the schemas say what properties that are not listed are. Otherwise they are allowed, but not described. */
+  get isOpen(): boolean {
+    return this.schemas.some((schema) => restOf(schema) !== undefined) && !this.rest.isNever;
+  }
+
+  /** The shape of the properties that are not listed. */
+  get rest(): Shape {
     return this.#model.shape(this.schemas.flatMap((schema) => restOf(schema) ?? []));
   }
 
@@ -304,7 +317,7 @@ export class Shape {
       const isMedia = this.annotation("contentMediaType") !== undefined && !this.annotation("contentEncoding");
       return isMedia || this.annotation("format") === "binary" ? "bytes" : "unknown";
     }
-    if (type === "object") return this.properties.size === 0 && !this.#rest.isNever ? "map" : "object";
+    if (type === "object") return this.properties.size === 0 && !this.rest.isNever ? "map" : "object";
     if (type === "array") return this.prefixLength > 0 ? "tuple" : "array";
     return type === "void" ? "undefined" : (simpleKinds.find((kind) => kind === type) ?? "unknown");
   }
@@ -414,9 +427,11 @@ export function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown
 
 /** Returns the schema of the properties that a schema does not list; `undefined` if it does not describe them. */
 function restOf({ patternProperties, additionalProperties }: SchemaObject): unknown {
-  const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
-  if (patterns.length === 0) return additionalProperties;
-  return patterns.length === 1 && !additionalProperties ? patterns[0] : true;
+  const [first, ...others] = isObject(patternProperties) ? Object.entries(patternProperties) : [];
+  if (first === undefined) return additionalProperties;
+  const [pattern, schema] = first;
+  const isOnly = others.length === 0 && additionalProperties === false;
+  return isOnly || /^(?:\^?\.\*\$?)?$/.test(pattern) ? schema : true;
 }
 
 function joinURI(reference: string, base: string): string | undefined {
