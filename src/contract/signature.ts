@@ -82,9 +82,8 @@ export function printSignature(spec: ContractSpec): Signature {
   };
 }
 
-function printDefinition({ name, schema, shape, owner, isUnguarded }: Definition): string {
-  const type = isUnguarded ? unknown : new TypePrinter(owner, "").print(shape, false);
-  return `${printDocs(docsOf(schema))}type ${name} = ${join(type)}`;
+function printDefinition({ name, schema, shape, owner }: Definition): string {
+  return `${printDocs(docsOf(schema))}type ${name} = ${join(new TypePrinter(owner, "").print(shape, false))}`;
 }
 
 function printOperation(contract: Contract, prefix: string): string {
@@ -113,7 +112,7 @@ export function printBlock(start: string, members: readonly string[]): string {
 
 /** @param prefix - what precedes the names of definitions */
 function printType(schema: ContractSchema, prefix = ""): string {
-  return join(new TypePrinter(schema, prefix).print(schema.shape));
+  return join(new TypePrinter(schema, prefix).print(schema.model.root));
 }
 
 class TypePrinter {
@@ -143,7 +142,9 @@ class TypePrinter {
     const { kind, values, alternatives } = shape;
     const isUnion = shape.schemas.some(({ anyOf, oneOf }) => anyOf ?? oneOf);
     if (values !== undefined && !(isUnion && alternatives.length > 0)) return values.map(printLiteral);
-    if (alternatives.length > 0) return unite(alternatives.map((each) => this.print(each.shape)));
+    // A union in a union has no name there: TypeScript cannot resolve a union that refers to itself outside of objects.
+    if (alternatives.length > 0)
+      return unite(alternatives.map((each) => this.print(each.shape, each.shape.kind !== "union")));
     if (kind === "object" || kind === "map") return [this.#printObject(shape)];
     if (kind === "array" || kind === "tuple") return [this.#printArray(shape)];
     return kind === "never" ? [] : [kind === "integer" ? "number" : kind === "bytes" ? "unknown" : kind];

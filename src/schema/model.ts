@@ -12,7 +12,7 @@ import {
   type SchemaObject,
 } from "./keywords.ts";
 
-export { applicators, assertions, copySubschemas, forEachSubschema, type SchemaObject };
+export { applicators, copySubschemas, forEachSubschema, type SchemaObject };
 
 /** The form of the values that a schema describes. `undefined` and `bigint` are types of TypeBox without a JSON form. */
 export type Kind =
@@ -168,12 +168,10 @@ export class SchemaModel {
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const [schema, outer] = next;
       if (!isObject(schema) || this.#bases.has(schema)) continue;
-      const { $id, $anchor, $dynamicAnchor } = schema;
+      const { $id, $anchor } = schema;
       const base = (typeof $id === "string" && joinURI($id, outer)) || outer;
-      const anchors = [$anchor, $dynamicAnchor].map(
-        (anchor) => typeof anchor === "string" && joinURI(`#${anchor}`, base),
-      );
-      for (const uri of [base, ...anchors]) if (uri && !this.#targets.has(uri)) this.#targets.set(uri, schema);
+      const anchor = typeof $anchor === "string" && joinURI(`#${$anchor}`, base);
+      for (const uri of [base, anchor]) if (uri && !this.#targets.has(uri)) this.#targets.set(uri, schema);
       this.#bases.set(schema, base);
       forEachSubschema(schema, (part) => pending.push([part, base]));
     }
@@ -235,8 +233,7 @@ export class Shape {
   get core(): Shape {
     const isTelling = (schema: SchemaObject) =>
       Object.entries(schema).some(([keyword, value]) => {
-        const isReference = keyword === "$ref" || keyword === "allOf";
-        return (assertions.has(keyword) && !isReference && !this.#chosen.has(value)) || keyword === "nullable";
+        return constrains(keyword) && keyword !== "$ref" && keyword !== "allOf" && !this.#chosen.has(value);
       });
     const schemas = this.schemas.filter(isTelling);
     const chosen = schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]).filter((list) => this.#chosen.has(list));
@@ -394,8 +391,13 @@ export class Shape {
   }
 }
 
+/** Returns whether a keyword says which values are accepted. */
+export function constrains(keyword: string): boolean {
+  return assertions.has(keyword) || keyword === "nullable";
+}
+
 /** Returns whether a value has a type of JSON Schema. */
-export function hasType(value: unknown, name: unknown): boolean {
+function hasType(value: unknown, name: unknown): boolean {
   if (name === "integer") return Number.isInteger(value);
   return name === (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
 }
@@ -406,14 +408,14 @@ export function isSame(a: unknown, b: unknown): boolean {
 }
 
 /** Returns the types that a schema names. */
-export function typesOf({ type, nullable }: SchemaObject): readonly string[] | undefined {
+function typesOf({ type, nullable }: SchemaObject): readonly string[] | undefined {
   const names = [type].flat().filter((each): each is string => typeof each === "string");
   if (names.length === 0 && !Array.isArray(type)) return undefined;
   return [...new Set([...names, ...(nullable === true ? ["null"] : [])])];
 }
 
 /** Returns the types that schemas without `type` are for, because of their other keywords. */
-export function impliedTypesOf(schemas: readonly SchemaObject[]): readonly string[] | undefined {
+function impliedTypesOf(schemas: readonly SchemaObject[]): readonly string[] | undefined {
   const implied = [...impliedTypes].filter(([, keywords]) =>
     schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)),
   );
@@ -421,7 +423,7 @@ export function impliedTypesOf(schemas: readonly SchemaObject[]): readonly strin
 }
 
 /** Returns the schemas of the first elements of a tuple, of any draft. */
-export function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown[] {
+function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown[] {
   return Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : [];
 }
 
