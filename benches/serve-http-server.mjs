@@ -48,7 +48,8 @@ const servers = {
     await listenTo(serveHTTP(createRegistry({ operations }), { authenticate }));
   },
 
-  "by hand": () => listenTo({ fetch: fetchByHand, handle: handleByHand, isUnauthenticated: false, close: async () => {} }),
+  "by hand": () =>
+    listenTo({ fetch: fetchByHand, handle: handleByHand, isUnauthenticated: false, close: async () => {} }),
 
   Hono: () => listenWithHono(fetchByHand),
 

@@ -87,7 +87,8 @@ export class Gate {
     const site = headers.get("sec-fetch-site");
     let corsHeaders: Caller["headers"];
     if (origin === null || !this.#origins.has(origin)) {
-      const isForeign = (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, request.url));
+      const isForeign =
+        (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, request.url));
       if (isForeign) return foreignPage();
     } else if (method === "OPTIONS" && headers.has("access-control-request-method")) {
       const requested = headers.get("access-control-request-headers");

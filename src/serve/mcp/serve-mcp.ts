@@ -224,7 +224,9 @@ const sdkHeaders = ["content-type", "accept", "mcp-protocol-version", "mcp-metho
  * exchange ends the call or the stream of a client that disconnects.
  */
 function toSDKRequest({ method, url, headers }: Exchange): Request {
-  const sent = sdkHeaders.flatMap((name) => (headers.has(name) ? [[name, headers.get(name)!] as [string, string]] : []));
+  const sent = sdkHeaders.flatMap((name) =>
+    headers.has(name) ? [[name, headers.get(name)!] as [string, string]] : [],
+  );
   return new Request(url, { method, headers: sent });
 }
 
