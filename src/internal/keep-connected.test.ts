@@ -25,7 +25,11 @@ function keep(attempt: KeepConnectedOptions["attempt"], retry = { first: 1, max:
 /** A connection whose state the test reports. */
 function createConnection() {
   let report: Report = () => {};
-  const connection: Connection = { watch: (listener) => void (report = listener) };
+  const connection: Connection = {
+    watch: (listener) => {
+      report = listener;
+    },
+  };
   return { connection, report: (...problem: Parameters<Report>) => report(...problem) };
 }
 
