@@ -6,7 +6,7 @@ import { withoutTrailingSlashes } from "../internal/urls.ts";
 import { waitFor } from "../internal/wait.ts";
 import { CallError, isCallError, withDeadline } from "../operation/inside.ts";
 import type { CommandContext } from "./command.ts";
-import { type FoundOperation, type hubOptions, setToken, type Target, timeoutsOf, toHubURL } from "./target.ts";
+import { type FoundOperation, type hubOptions, type Target, timeoutsOf, toHubURL } from "./target.ts";
 
 /** Maximum size of a value of a subscription, in bytes: that of a response. */
 const maxEventBytes = 64 * 1_024 * 1_024;
@@ -38,16 +38,16 @@ export async function openHub(hub: string, context: CommandContext<typeof hubOpt
     const isDenied = code === "ACCESS_DENIED" && status === 401;
     const isUnreachable = code === "UNAVAILABLE" && !mayHaveRun && status === undefined;
     if (!isDenied && !isUnreachable) throw error;
-    const advice = isUnreachable ? "Is the hub running?" : token === undefined ? setToken : "Check OPERATIONS_TOKEN.";
+    const advice = isUnreachable
+      ? "Is the hub running?"
+      : `${token === undefined ? "Set" : "Check"} OPERATIONS_TOKEN, a token of the hub.`;
     throw new CallError(code, `${message} ${advice}`, details, error);
   };
   const call: Target["call"] = (id, input) =>
     caller.call(id, input, withDeadline({ signal, timeout: timeouts.call })).catch(advise);
   return {
     label,
-    get hasToken() {
-      return server === undefined ? token !== undefined : undefined;
-    },
+    isHub: true,
     find: async (query) => {
       try {
         if (server === undefined) return ((await call("hub.operations", query)).data as FoundOperations).operations;

@@ -21,11 +21,14 @@ export interface NamedSource {
   /** Where it is, for messages: without credentials, query and fragment. */
   readonly label: string;
   readonly config:
-    | { openapi: string; baseUrl?: string; documentUrl?: string; headers: Record<string, string>; auth?: Bearer }
-    | { mcp: { url: string; headers: Record<string, string>; auth?: Bearer } | { command: string; args: string[] } };
+    | ({ openapi: string; baseUrl?: string; documentUrl?: string } & Credentials)
+    | { mcp: ({ url: string } & Credentials) | { command: string; args: string[] } };
 }
 
-type Bearer = { type: "bearer"; token: string };
+interface Credentials {
+  headers?: Record<string, string>;
+  auth?: { type: "bearer"; token: string };
+}
 
 /** Where an option names a source, with the settings that follow it. */
 interface GivenSource {
@@ -72,7 +75,10 @@ export function toNamedSources(given: CommandContext["given"]): NamedSource[] {
 
 function toNamedSource({ option, name, place, settings, headers }: GivenSource): NamedSource {
   const token = settings.get("token");
-  const shared = { headers, ...(token !== undefined && { auth: { type: "bearer", token } as const }) };
+  const shared = {
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(token !== undefined && { auth: { type: "bearer", token } as const }),
+  };
   if (option === "mcp") return { name, label: toLabel(place), config: { mcp: { url: place, ...shared } } };
   if (option === "mcp-command") {
     const [command = "", ...args] = splitCommand(place);

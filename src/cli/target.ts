@@ -30,8 +30,8 @@ export type FoundOperation = OperationSpec & { readonly source?: string };
 export interface Target {
   /** Where the operations come from, for messages, such as `http://127.0.0.1:4000`. */
   readonly label: string;
-  /** Whether the command has a token for a running hub. @default the target is in this process and needs none */
-  readonly hasToken?: boolean;
+  /** Whether it is a running hub. Others log in this process why their sources are not ready. @default false */
+  readonly isHub?: boolean;
   /** Finds operations. */
   find(query: OperationQuery): Promise<FoundOperation[]>;
   /** Calls a query or mutation. */
@@ -113,7 +113,12 @@ export async function withHub<T>(
 ): Promise<T> {
   const { openHub } = await import("./hub-target.ts");
   const url = hubOf(context.options, context.environment) ?? "http://127.0.0.1:4000";
-  return closeAfter(await openHub(url, context), work);
+  return closeAfter(await openHub(url, context), (target) =>
+    work(target).catch((error) => {
+      if (mapError(error).code !== "OPERATION_NOT_FOUND") throw error;
+      throw usageError(`${quote(target.label)} is not a hub, so it records no calls and has no sources.`);
+    }),
+  );
 }
 
 async function closeAfter<T>(target: Target, work: (target: Target) => Promise<T>): Promise<T> {
@@ -148,9 +153,6 @@ export async function findOperation(target: Target, id: string): Promise<FoundOp
   if (spec !== undefined) return spec;
   throw operationNotFound(id, nearestOperation(id, await target.find({ brief: true }), "all"));
 }
-
-/** What to do without a token. */
-export const setToken = "Set OPERATIONS_TOKEN to a token of the hub.";
 
 /** Returns the states of the sources of a hub, none for one source. Returns `undefined` if the caller may not see them. */
 export async function readSources(target: Target): Promise<SourceState[] | undefined> {

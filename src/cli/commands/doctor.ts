@@ -12,7 +12,6 @@ import {
   hubOf,
   kindOf,
   readSources,
-  setToken,
   type Target,
   type TargetContext,
   targetOptions,
@@ -82,10 +81,8 @@ async function attempt(check: string, run: () => Promise<CheckResult[]>): Promis
 /** Checks a running hub, or sources that options name. */
 async function checkTarget(target: Target): Promise<CheckResult[]> {
   const { length } = await target.find({ brief: true });
-  const responds = toResult("target", `${target.label} responds and has ${countOf(length, "operation")} for you.`);
-  if (target.hasToken !== false) return [responds, ...(await checkSources(target))];
-  const message = "No token is set, so only operations for every caller can be called.";
-  return [responds, toResult("token", message, setToken, exitCodes.denied)];
+  const message = `${target.label} responds and has ${countOf(length, "operation")} for you.`;
+  return [toResult("target", message), ...(await checkSources(target))];
 }
 
 /** Checks the configuration, its port and its sources. */

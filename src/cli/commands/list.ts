@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 import { toPrintableLine } from "../output-stream.ts";
 import { createDataPrinter, valueOptions } from "../print.ts";
 import { formatTable } from "../table.ts";
-import { describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
+import { describeUnready, readSources, type Target, targetOptions, withTarget } from "../target.ts";
 
 /** `operations list [QUERY]` */
 export const list = defineCommand({
@@ -36,11 +36,8 @@ export const list = defineCommand({
 
 /** Returns why operations may be missing in the list, one line each. */
 async function describeMissing(target: Target): Promise<string> {
-  if (target.hasToken === false)
-    return `No token is set, so only operations for every caller are listed. ${setToken}\n`;
   const sources = (await readSources(target)) ?? [];
-  // A hub in this process has logged the reasons.
-  const reported = sources.filter(({ reason }) => target.hasToken === true || reason === undefined);
+  const reported = sources.filter(({ reason }) => target.isHub === true || reason === undefined);
   return describeUnready(reported)
     .map((line) => `${toPrintableLine(line)}\n`)
     .join("");

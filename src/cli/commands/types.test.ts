@@ -71,11 +71,11 @@ test("types are written with a lock, against which later contracts are checked",
     stdout: "",
     stderr: "",
     failure:
-      'USAGE: "FOLDER/operations.lock.json" does not exist. Run "npx @alkdev/operations types" once and keep the file.',
+      'USAGE: "FOLDER/operations.lock.json" does not exist. Run "npx @alkdev/operations types --lock" once and keep the file.',
   });
 
   const written = { stdout: "", stderr: "Wrote operations.d.ts and operations.lock.json with 1 operation.\n" };
-  expect(await run({})).toEqual(written);
+  expect(await run({ lock: true })).toEqual(written);
   expect(readdirSync(folder).sort()).toEqual(["api.json", "operations.d.ts", "operations.lock.json"]);
   expect(await run({ check: true })).toEqual({ stdout: "", stderr: "" });
   expect(await run({ output: "-" })).toEqual({

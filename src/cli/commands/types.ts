@@ -16,7 +16,7 @@ import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { fileError, program, usageError } from "../failures.ts";
 import { type OutputStream, toPrintable, toPrintableLine } from "../output-stream.ts";
-import { countOf, describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
+import { countOf, describeUnready, readSources, type Target, targetOptions, withTarget } from "../target.ts";
 
 const defaultFile = "operations.d.ts";
 
@@ -77,12 +77,6 @@ export const types = defineCommand({
 
 /** Throws if operations of a hub would be missing in the types, and be reported as removed. */
 async function assertComplete(target: Target, stderr: OutputStream): Promise<void> {
-  if (target.hasToken === false) {
-    throw new CallError(
-      "ACCESS_DENIED",
-      `No token is set, so most operations would be missing in the types. ${setToken}`,
-    );
-  }
   const sources = await readSources(target);
   const [unready] = describeUnready(sources ?? []);
   if (unready !== undefined) {
