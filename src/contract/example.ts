@@ -89,7 +89,7 @@ export function createExample(schema: unknown): unknown {
 
   function createArray(shape: Shape, name: string, depth: number): unknown[] {
     const { minItems, maxItems: most = maxItems, uniqueItems } = shape.limits;
-    const wanted = Math.max(Number(minItems ?? 1), shape.prefix.length);
+    const wanted = Math.max(Number(minItems ?? 1), shape.prefixLength);
     const length = Math.min(wanted, Number(most), maxItems);
     const elements = Array.from({ length }, (_, index) => shape.element(index));
     const end = elements.findIndex((element) => element.isNever);

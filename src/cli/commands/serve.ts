@@ -79,7 +79,7 @@ function toConfig(sources: readonly NamedSource[]): { config: ResolvedConfig; fi
 function watchForCrash(stderr: OutputStream): { promise: Promise<never>; stop(): void } {
   const describe = (error: unknown) => {
     const [, place] = /((?:file:\/\/)?\/[^\s()]*?:\d+):\d+/.exec(String((error as Error | null)?.stack)) ?? [];
-    return toPrintableLine(`${place === undefined ? "" : `${place}: `}${toReason(error)}`);
+    return toPrintableLine(`${place === undefined ? "" : `${place}: `}${toReason(error)}.`);
   };
   let fail: (error: Error) => void;
   const promise = new Promise<never>((_, reject) => {

@@ -478,9 +478,10 @@ ok       source notes: modules, 4 operations.
       stderr: "",
       exitCode: 0,
     });
-    sandbox.write("operations.config.json", '{ "rules": {} }');
-    expect(await sandbox.run(["doctor"])).toEqual({
-      stdout: `${head}problem  config: operations.config.json:1:12: "rules" must be an array.
+    sandbox.write("operations.config.json", '{ "sorces": {} }');
+    expect((await sandbox.run(["doctor"])).stdout).toContain("  - sorces: {}\n"); // An unknown field may be harmful.
+    expect(await sandbox.run(["doctor", "--config", "operations.config.json"])).toEqual({
+      stdout: `${head}problem  config: operations.config.json:1:3: "sorces" is not a known key. Did you mean "sources"?
 `,
       stderr: "",
       exitCode: 2,
