@@ -75,11 +75,17 @@ async function confirm(question: string, { options, stderr, signal }: CommandCon
 
 /** Starts a hub. An interruption ends the wait for its sources. */
 export async function startHub(config: HubConfig, options: HubOptions, signal: AbortSignal): Promise<Hub> {
-  const starting = createHub(config, options);
+  let started: Hub | undefined;
+  const onStart = (hub: Hub) => {
+    started = hub;
+    options.onStart?.(hub);
+  };
+  const starting = createHub(config, { ...options, onStart });
   try {
     return await waitFor(starting, { signal }, () => new CallError("ABORTED", "The start of the hub was interrupted."));
   } catch (error) {
-    const closing = starting.then((hub) => hub.close());
+    starting.catch(() => {}); // It ends when the hub is closed.
+    const closing = started?.close() ?? starting.then((hub) => hub.close());
     await settlesWithin(maxClosingMs, closing); // The programs that it has started must not outlive this one.
     throw error;
   }

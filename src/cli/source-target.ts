@@ -4,7 +4,7 @@ import type { SourceReport } from "../from/source.ts";
 import { getOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
-import { CallError, type Identity, notServedNow } from "../operation/inside.ts";
+import { CallError, type Identity, mapError, notServedNow } from "../operation/inside.ts";
 import { coreOf, createRegistry, type Middleware, type OperationRegistry } from "../registry/inside.ts";
 import type { CommandContext } from "./command.ts";
 import { usageError } from "./failures.ts";
@@ -106,7 +106,11 @@ export async function openSources(context: TargetContext): Promise<Target> {
         ? openAPISource(config.openapi, { ...config, namespace: name })
         : mcpSource({ ...config.mcp, name, timeouts: { connect: timeout } });
     const following = registry.follow(source, { onReport: (report) => void reportSkipped(context, report) });
-    await waitFor(following, { timeout, signal }, (code) => notReady(label, code));
+    await waitFor(following, { timeout, signal }, (code) => notReady(label, code)).catch((error) => {
+      const { code, message, details, retryable, mayHaveRun } = mapError(error);
+      if (message.includes(label)) throw error;
+      throw new CallError(code, `${quote(label)}: ${message}`, details, { cause: error, retryable, mayHaveRun });
+    });
   };
   try {
     await Promise.all(sources.map(open));

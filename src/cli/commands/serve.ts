@@ -159,6 +159,6 @@ function formatSource({ name, status, operations, reason, nextAttempt, since }: 
   // The hub has logged the reason of a failed attempt.
   const details =
     status === "ready" ? countOf(operations, "operation") : nextAttempt === undefined ? reason : undefined;
-  const line = `${formatTime(since)}  The source ${name} is ${status}${details === undefined ? "" : `: ${details}`}`;
-  return `${toPrintableLine(line)}\n`;
+  const line = `The source ${name} is ${status}${details === undefined ? "" : `: ${details}`}`;
+  return `${formatTime(since)}  ${toPrintableLine(line)}\n`;
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { root } from "../../../scripts/subpaths.ts";
-import { bearerTokens, hashToken } from "../../../src/auth/index.ts";
+import { bearerTokens, createToken, hashToken } from "../../../src/auth/index.ts";
 import { createRegistry, defineOperation, Type } from "../../../src/index.ts";
 import { listen } from "../../../src/node/index.ts";
 import { serveHTTP } from "../../../src/serve/http/index.ts";
@@ -321,6 +321,7 @@ test("several sources have names, and settings that follow them", async () => {
 });
 
 test("a server of this package that is not a hub is used like one", async () => {
+  const { token } = createToken();
   const { url: served, close } = await listen(
     {
       "/": serveHTTP(
@@ -337,12 +338,12 @@ test("a server of this package that is not a hub is used like one", async () => 
             }),
           ],
         }),
-        { authenticate: bearerTokens([{ hash: hashToken("s3cr3t"), identity: { id: "ada", scopes: [] } }]) },
+        { authenticate: bearerTokens([{ hash: hashToken(token), identity: { id: "ada", scopes: [] } }]) },
       ),
     },
     { port: 0 },
   );
-  const run = (...args: string[]) => sandbox.run([...args, "--hub", served, "--token", "s3cr3t"]);
+  const run = (...args: string[]) => sandbox.run([...args, "--hub", served, "--token", token]);
   const outcomes = [
     await run("list"),
     await run("call", "note.add", "count=1"),
