@@ -23,8 +23,6 @@ interface Value {
   readonly path: string;
   /** The schemas that apply to the value, which together list its properties. */
   readonly parts: readonly SchemaObject[];
-  /** Pairs of schemas for the value that were compared, because definitions may be recursive. */
-  readonly seen: Set<string>;
 }
 
 /** A schema inside another one. */
@@ -61,17 +59,17 @@ export function compareSchemas(before: Version, after: Version, isInput: boolean
     const [old, now] = [follow(from, before), follow(to, after)];
     const all = olds.map((each) => follow(each, before));
     if (seen.size > maxPairs) return report("", "is too large to be compared", true);
-    if (!isFirst(seen, mode, old, now, ...all)) return;
+    if (!isFirst(mode, old, now, ...all)) return;
     const parts = new Set(all);
     for (const part of parts) {
       for (const { keyword, schema } of partsOf(part, before).values()) if (inPlace.has(keyword)) parts.add(schema);
     }
-    compareParts(old, now, mode, { path, parts: [...parts].filter(isObject), seen: new Set() });
+    compareParts(old, now, mode, { path, parts: [...parts].filter(isObject) });
   }
 
   function compareParts(from: unknown, to: unknown, mode: Mode, value: Value): void {
     const [old, now] = [follow(from, before), follow(to, after)];
-    if (!isFirst(value.seen, mode, old, now)) return;
+    if (!isFirst(mode, value, old, now)) return;
     if (!isObject(old) || !isObject(now)) return isSame(old, now) ? undefined : report(value.path, "changed", true);
     const isChanged = (keyword: string) => !isSame(old[keyword], now[keyword]);
     const isHolder = (keyword: string) => applicators.has(keyword) || keyword === "$ref" || keyword === "required";
@@ -117,11 +115,11 @@ export function compareSchemas(before: Version, after: Version, isInput: boolean
     }
   }
 
-  /** Returns whether these schemas are compared for the first time. */
-  function isFirst(pairs: Set<string>, mode: Mode, ...schemas: readonly unknown[]): boolean {
-    const keys = schemas.map((schema) => numbers.get(schema) ?? numbers.set(schema, numbers.size + 1).size);
-    const { size } = pairs;
-    return pairs.add([mode, ...keys].join(" ")).size > size;
+  /** Returns whether these objects are compared for the first time. Definitions may be recursive. */
+  function isFirst(mode: Mode, ...objects: readonly unknown[]): boolean {
+    const keys = objects.map((each) => numbers.get(each) ?? numbers.set(each, numbers.size + 1).size);
+    const { size } = seen;
+    return seen.add([mode, ...keys].join(" ")).size > size;
   }
 
   compareValues(before.schema, after.schema, "", "free", [before.schema]);

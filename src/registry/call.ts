@@ -205,7 +205,7 @@ export class Call implements OperationContext {
     const result = new Promise<ResponseEnvelope>((resolve, reject) => {
       if (this.#lifetime !== undefined) this.#lifetime.onEnd = reject;
       try {
-        if (startedAt !== undefined) emitCall(core, this, id, "started", {});
+        if (startedAt !== undefined) emitCall(core, this, id, { kind: "started" });
         this.#run(this.#findWithin("execute"), input).then(resolve, reject);
       } catch (error) {
         this.#finish();
@@ -219,11 +219,10 @@ export class Call implements OperationContext {
   #findWithin(used: "execute" | "subscribe"): CompiledOperation {
     const operation = this.#find(used);
     const id = this.#operationId;
-    const { deadline, signal, baseSignal, timeout } = this.#options ?? {};
+    const options = this.#options ?? {};
+    const { baseSignal: signal, deadline } = options;
     const invalid =
-      checkCallOptions(id, deadline, signal, timeout) ??
-      checkCallOptions(id, undefined, baseSignal) ??
-      checkPastDeadline(id, deadline);
+      checkCallOptions(id, options) ?? checkCallOptions(id, { signal }) ?? checkPastDeadline(id, deadline);
     if (invalid !== undefined) throw invalid;
     this.#lifetime?.check();
     return operation;
@@ -466,7 +465,8 @@ export class Call implements OperationContext {
   get progress(): (progress: Progress) => void {
     return (progress) => {
       if (this.#state === "finished" || this.#lifetime?.error !== undefined) return;
-      if (this.#core.calls.hasListeners) emitCall(this.#core, this, this.#operationId, "progressed", { progress });
+      if (this.#core.calls.hasListeners)
+        emitCall(this.#core, this, this.#operationId, { kind: "progressed", progress });
       this.#origin?.reportProgress(progress);
       const listener = this.#options?.onProgress;
       if (listener !== undefined) notify(() => listener(progress), this.#core.onProgressError);
@@ -484,8 +484,6 @@ export class Call implements OperationContext {
     else {
       forwarded.parentRequestId = call.requestId;
       forwarded.depth = call.#depth + 1;
-      forwarded.credit = call.#options?.credit;
-      forwarded.creditBytes = call.#options?.creditBytes;
       if (call.metadata === noMetadata) forwarded.metadata = undefined;
     }
     return forwarded;

@@ -12,7 +12,7 @@ import {
   type SchemaObject,
 } from "./keywords.ts";
 
-export { applicators, assertions, copySubschemas, forEachSubschema, type SchemaObject };
+export { applicators, copySubschemas, forEachSubschema, type SchemaObject };
 
 /** The form of the values that a schema describes. `undefined` and `bigint` are types of TypeBox without a JSON form. */
 export type Kind =
@@ -168,12 +168,10 @@ export class SchemaModel {
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const [schema, outer] = next;
       if (!isObject(schema) || this.#bases.has(schema)) continue;
-      const { $id, $anchor, $dynamicAnchor } = schema;
+      const { $id, $anchor } = schema;
       const base = (typeof $id === "string" && joinURI($id, outer)) || outer;
-      const anchors = [$anchor, $dynamicAnchor].map(
-        (anchor) => typeof anchor === "string" && joinURI(`#${anchor}`, base),
-      );
-      for (const uri of [base, ...anchors]) if (uri && !this.#targets.has(uri)) this.#targets.set(uri, schema);
+      const anchor = typeof $anchor === "string" && joinURI(`#${$anchor}`, base);
+      for (const uri of [base, anchor]) if (uri && !this.#targets.has(uri)) this.#targets.set(uri, schema);
       this.#bases.set(schema, base);
       forEachSubschema(schema, (part) => pending.push([part, base]));
     }
@@ -231,12 +229,24 @@ export class Shape {
     );
   }
 
-  /** Whether the schemas say what properties that are not listed are. Otherwise they are allowed, but not described. */
-  get isOpen(): boolean {
-    return this.schemas.some((schema) => restOf(schema) !== undefined) && !this.#rest.isNever;
+  /** The same for all shapes of the same values: schemas that only annotate or refer to others make no difference. */
+  get core(): Shape {
+    const isTelling = (schema: SchemaObject) =>
+      Object.entries(schema).some(([keyword, value]) => {
+        return constrains(keyword) && keyword !== "$ref" && keyword !== "allOf" && !this.#chosen.has(value);
+      });
+    const schemas = this.schemas.filter(isTelling);
+    const chosen = schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]).filter((list) => this.#chosen.has(list));
+    return this.#model.shape(schemas, new Set(chosen));
   }
 
-  get #rest(): Shape {
+  /** Whether the schemas say what properties that are not listed are. Otherwise they are allowed, but not described. */
+  get isOpen(): boolean {
+    return this.schemas.some((schema) => restOf(schema) !== undefined) && !this.rest.isNever;
+  }
+
+  /** The shape of the properties that are not listed. */
+  get rest(): Shape {
     return this.#model.shape(this.schemas.flatMap((schema) => restOf(schema) ?? []));
   }
 
@@ -304,7 +314,7 @@ export class Shape {
       const isMedia = this.annotation("contentMediaType") !== undefined && !this.annotation("contentEncoding");
       return isMedia || this.annotation("format") === "binary" ? "bytes" : "unknown";
     }
-    if (type === "object") return this.properties.size === 0 && !this.#rest.isNever ? "map" : "object";
+    if (type === "object") return this.properties.size === 0 && !this.rest.isNever ? "map" : "object";
     if (type === "array") return this.prefixLength > 0 ? "tuple" : "array";
     return type === "void" ? "undefined" : (simpleKinds.find((kind) => kind === type) ?? "unknown");
   }
@@ -316,9 +326,14 @@ export class Shape {
 
   /** The types that all schemas allow; without `type`, those that their keywords are for. */
   #types(): readonly string[] | undefined {
-    let types: readonly string[] | undefined;
-    for (const own of this.schemas.map(typesOf)) types = types && own ? intersect(types, own) : (types ?? own);
-    return types ?? impliedTypesOf(this.schemas);
+    const lists = this.schemas.flatMap((schema) => {
+      const types = typesOf(schema);
+      return types === undefined ? [] : [types.includes("number") ? [...types, "integer"] : types];
+    });
+    const [first, ...others] = lists;
+    const types = first?.filter((type) => others.every((list) => list.includes(type)));
+    const isNeeded = (type: string) => type !== "integer" || !types?.includes("number");
+    return types?.filter(isNeeded) ?? impliedTypesOf(this.schemas);
   }
 
   /** The values that all schemas list, which have a type that they allow. */
@@ -376,8 +391,13 @@ export class Shape {
   }
 }
 
+/** Returns whether a keyword says which values are accepted. */
+export function constrains(keyword: string): boolean {
+  return assertions.has(keyword) || keyword === "nullable";
+}
+
 /** Returns whether a value has a type of JSON Schema. */
-export function hasType(value: unknown, name: unknown): boolean {
+function hasType(value: unknown, name: unknown): boolean {
   if (name === "integer") return Number.isInteger(value);
   return name === (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
 }
@@ -388,14 +408,14 @@ export function isSame(a: unknown, b: unknown): boolean {
 }
 
 /** Returns the types that a schema names. */
-export function typesOf({ type, nullable }: SchemaObject): readonly string[] | undefined {
+function typesOf({ type, nullable }: SchemaObject): readonly string[] | undefined {
   const names = [type].flat().filter((each): each is string => typeof each === "string");
   if (names.length === 0 && !Array.isArray(type)) return undefined;
   return [...new Set([...names, ...(nullable === true ? ["null"] : [])])];
 }
 
 /** Returns the types that schemas without `type` are for, because of their other keywords. */
-export function impliedTypesOf(schemas: readonly SchemaObject[]): readonly string[] | undefined {
+function impliedTypesOf(schemas: readonly SchemaObject[]): readonly string[] | undefined {
   const implied = [...impliedTypes].filter(([, keywords]) =>
     schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)),
   );
@@ -403,20 +423,17 @@ export function impliedTypesOf(schemas: readonly SchemaObject[]): readonly strin
 }
 
 /** Returns the schemas of the first elements of a tuple, of any draft. */
-export function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown[] {
+function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown[] {
   return Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : [];
 }
 
 /** Returns the schema of the properties that a schema does not list; `undefined` if it does not describe them. */
 function restOf({ patternProperties, additionalProperties }: SchemaObject): unknown {
-  const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
-  if (patterns.length === 0) return additionalProperties;
-  return patterns.length === 1 && !additionalProperties ? patterns[0] : true;
-}
-
-function intersect(left: readonly string[], right: readonly string[]): string[] {
-  const both = left.filter((type) => right.includes(type) || (type === "integer" && right.includes("number")));
-  return left.includes("number") && right.includes("integer") ? [...new Set([...both, "integer"])] : both;
+  const [first, ...others] = isObject(patternProperties) ? Object.entries(patternProperties) : [];
+  if (first === undefined) return additionalProperties;
+  const [pattern, schema] = first;
+  const isOnly = others.length === 0 && additionalProperties === false;
+  return isOnly || /^(?:\^?\.\*\$?)?$/.test(pattern) ? schema : true;
 }
 
 function joinURI(reference: string, base: string): string | undefined {
