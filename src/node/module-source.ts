@@ -212,10 +212,12 @@ class ModuleSource implements ModuleOperationSource {
   async #toFileSystem(modules: Map<string, LoadedModule>, report: ReportBuilder): Promise<ScannerFS> {
     const load = createLoad();
     const known = this.#modules;
-    const versions = await Promise.all([...known.keys()].map(readVersion));
+    // Read once, before the modules are loaded, so that a change in the meantime is seen by the next scan.
+    const versions = new Map<string, string>();
+    for (const url of known.keys()) versions.set(url, await readVersion(url));
     // A module without operations is a helper, which any other module may import.
-    const isHelperChanged = [...known.values()].some(
-      ({ version, exports }, index) => version !== versions[index] && !isOperationModule(exports),
+    const isHelperChanged = [...known].some(
+      ([url, { version, exports }]) => version !== versions.get(url) && !isOperationModule(exports),
     );
     return {
       cwd: nodeFileSystem.cwd,
@@ -223,7 +225,7 @@ class ModuleSource implements ModuleOperationSource {
       import: async (url) => {
         if (this.#isClosed) throw new Error("The source is closed."); // Loading a module runs it.
         const earlier = known.get(url);
-        const version = await readVersion(url);
+        const version = versions.get(url) ?? (await readVersion(url));
         const isEmpty = version.endsWith(" 0"); // It is probably being written.
         const isCurrent = earlier?.version === version && !isHelperChanged;
         if (earlier?.exports !== undefined && (isCurrent || isEmpty)) {
