@@ -47,10 +47,10 @@ export class ContractSchema {
     this.canonical = this.#toCanonical(schema);
   }
 
-  /** Returns the definition that has the values of a shape. */
+  /** Returns the definition that has the values of a shape, unless these are any values. */
   definitionOf(shape: Shape): Definition | undefined {
     this.#byShape ??= new Map([...this.definitions.values()].map((each) => [each.shape.core, each]));
-    return this.#byShape.get(shape.core);
+    return shape.core.schemas.length === 0 ? undefined : this.#byShape.get(shape.core);
   }
 
   /** Returns the target of the reference of a schema: a definition, a boolean, or `undefined` if it is not in the document. */

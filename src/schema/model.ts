@@ -231,13 +231,13 @@ export class Shape {
 
   /** The same for all shapes of the same values: schemas that only annotate or refer to others make no difference. */
   get core(): Shape {
-    const isTelling = (schema: SchemaObject) =>
-      Object.entries(schema).some(([keyword, value]) => {
-        return constrains(keyword) && keyword !== "$ref" && keyword !== "allOf" && !this.#chosen.has(value);
-      });
-    const schemas = this.schemas.filter(isTelling);
-    const chosen = schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]).filter((list) => this.#chosen.has(list));
-    return this.#model.shape(schemas, new Set(chosen));
+    return this.#once("core", () => {
+      const isTelling = (keyword: string, value: unknown) =>
+        constrains(keyword) && keyword !== "$ref" && keyword !== "allOf" && !this.#chosen.has(value);
+      const schemas = this.schemas.filter((schema) => Object.entries(schema).some((entry) => isTelling(...entry)));
+      const unions = schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]);
+      return this.#model.shape(schemas, new Set(unions.filter((list) => this.#chosen.has(list))));
+    });
   }
 
   /** Whether the schemas say what properties that are not listed are. Otherwise they are allowed, but not described. */
