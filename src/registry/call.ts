@@ -102,7 +102,7 @@ export class Call implements OperationContext {
     }
     const isLimited = isOwned || this.deadline !== undefined || parent?.abortable === true;
     if (isLimited || options?.signal !== undefined || options?.timeout !== undefined) {
-      this.#lifetime = createLifetime(operationId, this.deadline, options, parent && parent.#lifetime);
+      this.#lifetime = createLifetime(operationId, this.deadline, options, parent?.#lifetime);
     }
   }
 
