@@ -102,7 +102,8 @@ export class Call implements OperationContext {
     }
     const isLimited = isOwned || this.deadline !== undefined || parent?.abortable === true;
     if (isLimited || options?.signal !== undefined || options?.timeout !== undefined) {
-      this.#lifetime = createLifetime(operationId, this.deadline, options, parent?.#lifetime);
+      const outer = parent === undefined ? undefined : parent.#lifetime;
+      this.#lifetime = createLifetime(operationId, this.deadline, options, outer);
     }
   }
 
