@@ -262,7 +262,7 @@ export const layers: Record<string, Layer> = {
       "from/*",
       "serve",
     ],
-    packages: ["jiti"],
+    packages: ["chokidar", "jiti"],
   },
   hub: {
     ours: [
