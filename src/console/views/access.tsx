@@ -1,0 +1,3 @@
+export function Access() {
+  return <p />;
+}

@@ -1,0 +1,3 @@
+export function CallView({ place }: { place: string }) {
+  return <p>{place}</p>;
+}

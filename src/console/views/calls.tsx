@@ -1,0 +1,3 @@
+export function Calls() {
+  return <p />;
+}

@@ -1,0 +1,3 @@
+export function Operation({ id }: { id: string }) {
+  return <p>{id}</p>;
+}

@@ -1,0 +1,3 @@
+export function Sources({ selected }: { selected: string }) {
+  return <p>{selected}</p>;
+}
