@@ -32,7 +32,7 @@ interface CallFilter {
 }
 
 /** Calls, live and recorded in one list. Scrolling pauses it; numbers go on. */
-export function Calls() {
+export function Calls({ of }: { of?: string }) {
   const filter = useComputed(() => readFilter(route.value.params));
   const isPaused = useSignal(false);
   const frozen = useSignal<{ calls: readonly CallRecord[]; started: number; failed: number } | undefined>(undefined);
