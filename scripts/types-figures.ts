@@ -21,9 +21,8 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { FromOpenAPI, type OperationSpec } from "@alkdev/operations";
 import { parseOpenAPI } from "@alkdev/operations/from-openapi";
-import { printLock } from "../src/cli/types/contracts.ts";
-import { printTypes } from "../src/cli/types/print-types.ts";
-import { Program } from "../src/cli/types/testing.ts";
+import { printLock, printTypes } from "../src/contract/index.ts";
+import { Program } from "../src/contract/testing.ts";
 import { binOf, installPackage } from "./mcp/install.ts";
 import { root } from "./subpaths.ts";
 

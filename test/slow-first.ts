@@ -11,7 +11,7 @@ const slow = [
   "test/package/command/",
   "test/stories/",
   "src/schema/",
-  "src/cli/types/",
+  "src/contract/",
 ];
 
 /** Starts slow files first, so that none of them runs alone at the end. */

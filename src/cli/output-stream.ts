@@ -2,6 +2,9 @@ import type { WriteStream } from "node:tty";
 import { format } from "node:util";
 import picocolors from "picocolors";
 import type { Environment } from "../hub/index.ts";
+import { toPrintable } from "../internal/text.ts";
+
+export { toPrintable };
 
 /** Functions that color a string, or return it unchanged where colors are off. */
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -60,16 +63,6 @@ export function redirectOutput(stderr: OutputStream): () => void {
     stdout.write = write;
     console.warn = warn;
   };
-}
-
-/**
- * Makes a foreign string safe for a terminal: control and invisible formatting characters become visible escapes, as in
- * JSON, so that they cannot move the cursor, change colors or reorder the text. Line feeds and tabs stay.
- */
-export function toPrintable(text: string): string {
-  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
-  );
 }
 
 /** Makes a foreign string safe for one line of a terminal: also line feeds and tabs become spaces. */

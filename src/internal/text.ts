@@ -16,6 +16,16 @@ export function quote(text: string, limit = 120): string {
   return shown === text ? escaped : `${escaped.slice(0, -1)}…"`;
 }
 
+/**
+ * Makes a foreign string safe for a terminal: control and invisible formatting characters become visible escapes, as in
+ * JSON, so that they cannot move the cursor, change colors or reorder the text. Line feeds and tabs stay.
+ */
+export function toPrintable(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+}
+
 /** Describes a foreign value for a message: short, on one line, and without the contents of an object. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string") return quote(value, 100);

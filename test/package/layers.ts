@@ -21,7 +21,14 @@ const sourceLayers = [
 export const layers: Record<string, Layer> = {
   internal: { ours: [], packages: ["@logtape/logtape"] },
   operation: { ours: ["internal"], packages: ["typebox"] },
-  schema: { ours: ["internal", "operation", "operation/inside.ts"], packages: ["typebox", "re2js"] },
+  schema: {
+    ours: ["internal", "operation", "operation/inside.ts", "schema/keywords.ts"],
+    packages: ["typebox", "re2js"],
+  },
+  // What a schema describes, also in browsers: without TypeBox.
+  "schema/keywords.ts": { ours: ["internal"], packages: [] },
+  "schema/model.ts": { ours: ["internal", "schema/keywords.ts"], packages: [] },
+  contract: { ours: ["internal", "schema/model.ts"], packages: [] },
   "from/source.ts": { ours: ["operation"], packages: [] },
   "from/report.ts": { ours: ["internal", "from/source.ts"], packages: [] },
   "from/pins.ts": { ours: ["internal", "operation", "operation/inside.ts"], packages: [] },
@@ -251,6 +258,7 @@ export const layers: Record<string, Layer> = {
       "internal",
       "operation",
       "operation/inside.ts",
+      "contract",
       "schema",
       "registry",
       "registry/inside.ts",

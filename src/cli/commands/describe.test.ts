@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { createSpec } from "../../contract/testing.ts";
 import { Type } from "../../index.ts";
 import { toPrintable } from "../output-stream.ts";
-import { createSpec } from "../types/testing.ts";
 import { formatDescription } from "./describe.ts";
 
 test("a description has signature, example, errors, access, source and types", () => {

@@ -1,3 +1,4 @@
+import { createExample, printBlock, printSignature } from "../../contract/index.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { type AccessControl, formatOperationId } from "../../operation/inside.ts";
@@ -5,8 +6,6 @@ import { defineCommand } from "../command.ts";
 import { toPrintable, toPrintableLine } from "../output-stream.ts";
 import { createDataPrinter, valueOptions } from "../print.ts";
 import { type FoundOperation, findOperation, targetOptions, withTarget } from "../target.ts";
-import { createExample } from "../types/example.ts";
-import { printBlock, printSignature } from "../types/print-types.ts";
 
 /** `operations describe ID` */
 export const describe = defineCommand({

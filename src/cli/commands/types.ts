@@ -1,14 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import {
+  type ContractChange,
+  type ContractChanges,
+  compareContracts,
+  parseLock,
+  printLock,
+  printTypes,
+} from "../../contract/index.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { fileError, usageError } from "../failures.ts";
 import { type OutputStream, toPrintableLine } from "../output-stream.ts";
 import { countOf, describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
-import { type ContractChange, type ContractChanges, compareContracts } from "../types/compare-contracts.ts";
-import { parseLock, printLock } from "../types/contracts.ts";
-import { printTypes } from "../types/print-types.ts";
 
 const defaultFile = "operations.d.ts";
 const lockFile = "operations.lock.json";

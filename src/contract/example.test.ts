@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { parseOpenAPI } from "../../from/openapi/index.ts";
-import { FromOpenAPI } from "../../index.ts";
-import { compileSchema } from "../../schema/index.ts";
+import { parseOpenAPI } from "../from/openapi/index.ts";
+import { FromOpenAPI } from "../index.ts";
+import { compileSchema } from "../schema/index.ts";
 import { createExample } from "./example.ts";
 
 test("an example has required properties, and optional ones that have an example", () => {
@@ -48,7 +48,7 @@ test("an example has required properties, and optional ones that have an example
 test("the examples of large documents are valid inputs, except where a pattern is required", async () => {
   const results = await Promise.all(
     ["spotify.yaml", "mastodon.yaml", "twilio-verify.json", "google-drive.yaml"].map(async (file) => {
-      const text = readFileSync(new URL(`../../../test/fixtures/openapi/${file}`, import.meta.url), "utf8");
+      const text = readFileSync(new URL(`../../test/fixtures/openapi/${file}`, import.meta.url), "utf8");
       const config = { namespace: "api", baseUrl: "https://example.com", onReport() {} };
       const operations = FromOpenAPI(await parseOpenAPI(text), config);
       const invalid = operations.filter(({ inputSchema }) => {

@@ -4,10 +4,10 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { type OperationSpec, Type } from "../../index.ts";
-import { isObject } from "../../internal/objects.ts";
+import { type OperationSpec, Type } from "../index.ts";
+import { isObject } from "../internal/objects.ts";
 
-const root = fileURLToPath(new URL("../../../", import.meta.url));
+const root = fileURLToPath(new URL("../../", import.meta.url));
 const compiler = join(dirname(createRequire(import.meta.url).resolve("@typescript/native/package.json")), "bin", "tsc");
 
 /** Creates a spec. `input` and `output` are schemas. */

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import ts from "typescript";
 import { expect, test, vi } from "vitest";
-import { parseOpenAPI } from "../../from/openapi/index.ts";
-import { FromOpenAPI, FromSchema, type OperationSpec, Type } from "../../index.ts";
-import { compileSchema } from "../../schema/index.ts";
-import { printTypes } from "./print-types.ts";
+import { parseOpenAPI } from "../from/openapi/index.ts";
+import { FromOpenAPI, FromSchema, type OperationSpec, Type } from "../index.ts";
+import { compileSchema } from "../schema/index.ts";
+import { printTypes } from "./signature.ts";
 import { createSpec, Program, type Sample, samples } from "./testing.ts";
 
 // The compiler reads this package, which takes seconds on an idle machine and much longer on a busy one.
@@ -118,7 +118,7 @@ async function importDocument(file: string, namespace = file.replace(/[-.].*/, "
 }
 
 function readFixture(file: string): string {
-  return readFileSync(new URL(`../../../test/fixtures/${file}`, import.meta.url), "utf8");
+  return readFileSync(new URL(`../../test/fixtures/${file}`, import.meta.url), "utf8");
 }
 
 /** Prints the values that the validator accepts as constants of the output type of an operation. */

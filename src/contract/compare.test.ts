@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { type OperationSpec, Type } from "../../index.ts";
-import { compareContracts } from "./compare-contracts.ts";
-import { parseLock, printLock } from "./contracts.ts";
+import { type OperationSpec, Type } from "../index.ts";
+import { compareContracts, parseLock, printLock } from "./lock.ts";
 import { createSpec } from "./testing.ts";
 
 /** Returns the changes between two versions of operations as lines, the breaking ones first. */
@@ -34,10 +33,10 @@ test("a lock file has one line for every operation and every definition", () => 
   expect(lock).toBe(`{
   "lockVersion": 1,
   "operations": {
-    "task.create": {"type":"mutation","version":"1.0.0","input":{"type":"object","properties":{"title":{"type":"string","minLength":1},"rank":{"type":"integer"}},"required":["title"]},"output":{"$ref":"#/$defs/task.Task"},"errors":{"TAKEN":{"enum":["title"]}},"docs":"${/"docs":"([0-9a-f]{16})"/.exec(lock)?.[1]}"}
+    "task.create": {"docs":"${/"docs":"([0-9a-f]{16})"/.exec(lock)?.[1]}","errors":{"TAKEN":{"const":"title","type":"string"}},"input":{"properties":{"rank":{"type":"integer"},"title":{"minLength":1,"type":"string"}},"required":["title"],"type":"object"},"output":{"$ref":"#/$defs/task.Task"},"type":"mutation","version":"1.0.0"}
   },
   "$defs": {
-    "task.Task": {"type":"object","properties":{"parts":{"type":"array","items":{"$ref":"#/$defs/task.Task"}}}}
+    "task.Task": {"properties":{"parts":{"items":{"$ref":"#/$defs/task.Task"},"type":"array"}},"required":[],"type":"object"}
   }
 }
 `);

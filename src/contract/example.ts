@@ -1,0 +1,126 @@
+import { type JSONObject, setOwn } from "../internal/objects.ts";
+import { modelOf, type Shape } from "../schema/model.ts";
+
+/** Maximum depth of an example, because schemas may be recursive. */
+const maxDepth = 8;
+/** Maximum number of values in an example. */
+const maxValues = 1_000;
+/** Maximum number of elements of an array. */
+const maxItems = 10;
+/** Maximum length of a string that is lengthened. */
+const maxStringLength = 100;
+
+/** Values of the formats of JSON Schema that do not depend on the time. */
+const formats = new Map<unknown, string>([
+  ["date-time", "2026-01-31T12:00:00Z"],
+  ["date", "2026-01-31"],
+  ["time", "12:00:00Z"],
+  ["duration", "P1D"],
+  ["email", "ada@example.com"],
+  ["hostname", "example.com"],
+  ["ipv4", "127.0.0.1"],
+  ["ipv6", "::1"],
+  ["uri", "https://example.com"],
+  ["uuid", "123e4567-e89b-42d3-a456-426614174000"],
+]);
+
+/**
+ * Creates an input for a schema, for a person to start from: examples and defaults of the schema where it has some, and
+ * otherwise small values of the right type. Optional properties without example are omitted. It may violate a pattern.
+ */
+export function createExample(schema: unknown): unknown {
+  let valuesLeft = maxValues;
+
+  /** @param name - the property that the value is for, which is also the value of a string */
+  function create(shape: Shape, name: string, depth: number, index = 0): unknown {
+    const examples = examplesOf(shape);
+    const given = [...examples, shape.annotation("default")].find(
+      (value) => value !== undefined && shape.admits(value),
+    );
+    if (given !== undefined && index === 0) return given;
+    if (shape.values !== undefined && shape.values.length > 0) return shape.values[index % shape.values.length];
+    if (depth > maxDepth || --valuesLeft < 0) return name;
+    switch (shape.kind) {
+      case "union":
+        return createMember(shape, name, depth);
+      case "object":
+      case "map":
+        return createObject(shape, depth);
+      case "array":
+      case "tuple":
+        return createArray(shape, name, depth);
+      case "bytes":
+        return { base64: "" };
+      case "string":
+        return createString(shape.limits, index === 0 ? name : `${name} ${index + 1}`);
+      case "integer":
+      case "number":
+        return createNumber(shape, index);
+      case "boolean":
+        return index === 0;
+      default:
+        return index === 0 ? name : `${name} ${index + 1}`;
+    }
+  }
+
+  /** A member other than `null`. A value that several members of `oneOf` accept is not valid. */
+  function createMember(shape: Shape, name: string, depth: number): unknown {
+    const members = shape.alternatives.map((each) => each.shape).filter(({ kind }) => kind !== "null");
+    const isExclusive = shape.schemas.some(({ oneOf }) => oneOf !== undefined);
+    if (!isExclusive) return members[0] && create(members[0], name, depth + 1);
+    const values = members.map((member) => create(member, name, depth + 1));
+    return values.find((value) => members.filter((member) => member.admits(value)).length === 1) ?? values[0];
+  }
+
+  function createObject(shape: Shape, depth: number): JSONObject {
+    const value: JSONObject = {};
+    for (const [name, { shape: part, isRequired }] of shape.properties) {
+      const isShown = isRequired || (depth < 2 && examplesOf(part).length > 0);
+      if (isShown) setOwn(value, name, create(part, name, depth + 1));
+    }
+    const count = Math.min(Number(shape.limits["minProperties"] ?? 0), maxItems);
+    const names = [...shape.properties.keys(), ...Array.from({ length: count }, (_, index) => `name${index + 1}`)];
+    for (const name of names) {
+      if (Object.keys(value).length >= count) break;
+      if (!Object.hasOwn(value, name)) setOwn(value, name, create(shape.property(name), name, depth + 1));
+    }
+    return value;
+  }
+
+  function createArray(shape: Shape, name: string, depth: number): unknown[] {
+    const { minItems, maxItems: most = maxItems, uniqueItems } = shape.limits;
+    const wanted = Math.max(Number(minItems ?? 1), shape.prefix.length);
+    const length = Math.min(wanted, Number(most), maxItems);
+    const elements = Array.from({ length }, (_, index) => shape.element(index));
+    const end = elements.findIndex((element) => element.isNever);
+    return elements.slice(0, end < 0 ? length : end).map((element, index) => {
+      return create(element, name, depth + 1, uniqueItems === true ? index : 0);
+    });
+  }
+
+  return create(modelOf(schema).root, "value", 0);
+}
+
+function createString({ format, minLength = 0, maxLength }: JSONObject, name: string): string {
+  const value = (formats.get(format) ?? name).padEnd(Math.min(Number(minLength), maxStringLength), "x");
+  return value.slice(0, Number(maxLength ?? value.length));
+}
+
+function createNumber({ kind, limits }: Shape, index: number): number {
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = limits as Record<string, number>;
+  const step = multipleOf !== undefined && multipleOf > 0 ? multipleOf : 1;
+  const above = exclusiveMinimum === undefined ? undefined : (Math.floor(exclusiveMinimum / step) + 1) * step;
+  const below = exclusiveMaximum === undefined ? undefined : (Math.ceil(exclusiveMaximum / step) - 1) * step;
+  const highest = Math.min(maximum ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY);
+  const lowest = Math.max(minimum ?? Number.NEGATIVE_INFINITY, above ?? Number.NEGATIVE_INFINITY);
+  const start = Number.isFinite(lowest) ? lowest : Math.min(1, highest);
+  const rounded = multipleOf !== undefined || kind === "integer" ? Math.ceil(start / step) * step : start;
+  const value = rounded + index * step;
+  if (value <= highest) return value;
+  return kind === "number" && multipleOf === undefined ? (start + Math.max(highest, start)) / 2 : highest;
+}
+
+function examplesOf(shape: Shape): unknown[] {
+  const [examples, example] = [shape.annotation("examples"), shape.annotation("example")];
+  return Array.isArray(examples) ? examples : example === undefined ? [] : [example];
+}
