@@ -83,10 +83,17 @@ function Row({ field, depth, actions }: { field: Field; depth: number; actions?:
         ) : (
           <span class="muted">
             not set{" "}
-            <Button kind="quiet" label={`Set ${visibleName(label)}`} icon="plus" onClick={() => set(shape.annotation("default") ?? startValueOf(field))} />
+            <Button
+              kind="quiet"
+              label={`Set ${visibleName(label)}`}
+              icon="plus"
+              onClick={() => set(shape.annotation("default") ?? startValueOf(field))}
+            />
           </span>
         )}
-        {isSet && !isRequired && <Button kind="quiet" icon="close" label={`Remove ${visibleName(label)}`} onClick={() => set(undefined)} />}
+        {isSet && !isRequired && (
+          <Button kind="quiet" icon="close" label={`Remove ${visibleName(label)}`} onClick={() => set(undefined)} />
+        )}
         {actions}
       </div>
       {messages.map((message) => (
@@ -110,7 +117,11 @@ function Control({ field, depth, id }: ControlProps) {
   const { issues } = useContext(FormContext);
   const kind = fieldKindOf(field, value);
   const isInvalid = issues.has(field.pointer);
-  const common = { id, "aria-invalid": isInvalid, "aria-describedby": isInvalid && id !== undefined ? `${id}-issue` : undefined };
+  const common = {
+    id,
+    "aria-invalid": isInvalid,
+    "aria-describedby": isInvalid && id !== undefined ? `${id}-issue` : undefined,
+  };
   switch (kind) {
     case "text":
     case "time":
@@ -119,7 +130,12 @@ function Control({ field, depth, id }: ControlProps) {
       return <TextControl common={common} field={field} kind={kind} value={value} set={set} />;
     case "multiline":
       return (
-        <textarea {...common} rows={4} value={(value as string | undefined) ?? ""} onInput={(event) => set(event.currentTarget.value)} />
+        <textarea
+          {...common}
+          rows={4}
+          value={(value as string | undefined) ?? ""}
+          onInput={(event) => set(event.currentTarget.value)}
+        />
       );
     case "number":
       return <NumberControl common={common} value={value} set={set} />;
@@ -129,7 +145,12 @@ function Control({ field, depth, id }: ControlProps) {
           {value === undefined ? (
             <Button onClick={() => set(false)}>choose</Button>
           ) : (
-            <input {...common} type="checkbox" checked={value === true} onChange={(event) => set(event.currentTarget.checked)} />
+            <input
+              {...common}
+              type="checkbox"
+              checked={value === true}
+              onChange={(event) => set(event.currentTarget.checked)}
+            />
           )}
           {value === undefined ? "" : String(value)}
         </span>
@@ -137,7 +158,11 @@ function Control({ field, depth, id }: ControlProps) {
     case "enum":
       return <EnumControl common={common} field={field} value={value} set={set} />;
     case "null":
-      return value === undefined ? <Button onClick={() => set(null)}>set to null</Button> : <code {...common}>null</code>;
+      return value === undefined ? (
+        <Button onClick={() => set(null)}>set to null</Button>
+      ) : (
+        <code {...common}>null</code>
+      );
     case "bytes":
       return <BytesControl common={common} value={value} set={set} />;
     case "object":
@@ -165,7 +190,7 @@ function TextControl({ common, field, kind, value, set }: LeafProps & { field: F
     <>
       <input
         {...common}
-        type={isSecret ? "password" : kind === "date" ? "date" : "text"}
+        type={(isSecret ? "password" : kind === "date" ? "date" : "text") as "text"}
         autocomplete="off"
         spellcheck={false}
         placeholder={kind === "date-time" ? "2026-11-20T09:30:00Z" : kind === "time" ? "09:30:00Z" : undefined}
@@ -205,7 +230,9 @@ function NumberControl({ common, value, set }: LeafProps) {
       />
       {isUnread && (
         <span class="bad" role="alert">
-          {/^\s*-?\d+\s*$/.test(typed.value!) ? "JavaScript would round this number. Send it as a string, if the operation allows it." : "This is not a number."}
+          {/^\s*-?\d+\s*$/.test(typed.value!)
+            ? "JavaScript would round this number. Send it as a string, if the operation allows it."
+            : "This is not a number."}
         </span>
       )}
     </>
@@ -322,9 +349,25 @@ function Members({ field, kind, depth }: { field: Field; kind: "object" | "map" 
           actions={
             isList ? (
               <>
-                {index > 0 && <Button kind="quiet" icon="up" label={`Move ${index} up`} onClick={() => move(index, index - 1)} />}
-                {index < elements.length - 1 && <Button kind="quiet" icon="down" label={`Move ${index} down`} onClick={() => move(index, index + 1)} />}
-                {index < elements.length && <Button kind="quiet" icon="close" label={`Remove ${index}`} onClick={() => set(elements.toSpliced(index, 1))} />}
+                {index > 0 && (
+                  <Button kind="quiet" icon="up" label={`Move ${index} up`} onClick={() => move(index, index - 1)} />
+                )}
+                {index < elements.length - 1 && (
+                  <Button
+                    kind="quiet"
+                    icon="down"
+                    label={`Move ${index} down`}
+                    onClick={() => move(index, index + 1)}
+                  />
+                )}
+                {index < elements.length && (
+                  <Button
+                    kind="quiet"
+                    icon="close"
+                    label={`Remove ${index}`}
+                    onClick={() => set(elements.toSpliced(index, 1))}
+                  />
+                )}
               </>
             ) : undefined
           }
@@ -337,7 +380,8 @@ function Members({ field, kind, depth }: { field: Field; kind: "object" | "map" 
             shown.value += maxFields;
           }}
         >
-          Show {formatCount(Math.min(maxFields, fields.length - shown.value))} more of {formatCount(fields.length)} fields
+          Show {formatCount(Math.min(maxFields, fields.length - shown.value))} more of {formatCount(fields.length)}{" "}
+          fields
         </Button>
       )}
       {isList && (
@@ -345,7 +389,12 @@ function Members({ field, kind, depth }: { field: Field; kind: "object" | "map" 
           Add
         </Button>
       )}
-      {!isList && (kind === "map" || field.shape.isOpen) && <NewKey isDeclared={isDeclared} onAdd={(name) => set({ ...(value as object | undefined), [name]: startValueOf(elementOf(field, name)) })} />}
+      {!isList && (kind === "map" || field.shape.isOpen) && (
+        <NewKey
+          isDeclared={isDeclared}
+          onAdd={(name) => set({ ...(value as object | undefined), [name]: startValueOf(elementOf(field, name)) })}
+        />
+      )}
       {!isList && fields.length === 0 && kind === "object" && <span class="muted">This object has no properties.</span>}
     </div>
   );
@@ -413,7 +462,11 @@ function UnionControl({ field, depth }: { field: Field; depth: number }) {
           ))}
         </div>
       ) : (
-        <select aria-label={label} value={String(choice)} onChange={(event) => choose(Number(event.currentTarget.value))}>
+        <select
+          aria-label={label}
+          value={String(choice)}
+          onChange={(event) => choose(Number(event.currentTarget.value))}
+        >
           {choice === -1 && <option value="-1">choose…</option>}
           {labels.map((one, index) => (
             <option key={one} value={String(index)}>
@@ -422,7 +475,9 @@ function UnionControl({ field, depth }: { field: Field; depth: number }) {
           ))}
         </select>
       )}
-      {inner !== undefined && inner.shape.kind !== "null" && inner.shape.kind !== "const" && <Control field={inner} depth={depth} />}
+      {inner !== undefined && inner.shape.kind !== "null" && inner.shape.kind !== "const" && (
+        <Control field={inner} depth={depth} />
+      )}
     </div>
   );
 }

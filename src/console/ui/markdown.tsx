@@ -16,11 +16,18 @@ export function Markdown({ source }: { source: string }) {
   const tokens = useSignal<Token[] | undefined>(undefined);
   useEffect(() => {
     if (!hasMarkup.test(text)) return;
-    import("marked").then(({ lexer }) => {
-      tokens.value = lexer(text);
-    }, () => {}); // The text itself stays.
+    import("marked").then(
+      ({ lexer }) => {
+        tokens.value = lexer(text);
+      },
+      () => {},
+    ); // The text itself stays.
   }, [text, tokens]);
-  return <div class="markdown">{tokens.value === undefined ? <Prose value={text} max={maxLength} /> : toNodes(tokens.value, 0)}</div>;
+  return (
+    <div class="markdown">
+      {tokens.value === undefined ? <Prose value={text} max={maxLength} /> : toNodes(tokens.value, 0)}
+    </div>
+  );
 }
 
 function toNodes(tokens: readonly Token[], depth: number): ComponentChildren {
@@ -29,7 +36,10 @@ function toNodes(tokens: readonly Token[], depth: number): ComponentChildren {
 }
 
 function Part({ token, depth }: { token: Token; depth: number }) {
-  const inner = () => ("tokens" in token && token.tokens !== undefined ? toNodes(token.tokens, depth + 1) : visibleProse("text" in token ? String(token.text) : token.raw));
+  const inner = () =>
+    "tokens" in token && token.tokens !== undefined
+      ? toNodes(token.tokens, depth + 1)
+      : visibleProse("text" in token ? String(token.text) : token.raw);
   switch (token.type) {
     case "space":
       return null;

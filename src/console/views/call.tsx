@@ -89,6 +89,7 @@ function CallTree({ calls }: { calls: readonly CallRecord[] }) {
         </p>
       )}
       {calls.length === 1 && <p class="muted">This call made no other calls.</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: HTML has no table whose rows are a tree */}
       <table class="call-tree" role="treegrid" aria-label="The call and the calls below it">
         <thead>
           <tr>

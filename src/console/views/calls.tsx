@@ -31,9 +31,12 @@ interface CallFilter {
   roots?: boolean;
 }
 
-/** Calls, live and recorded in one list. Scrolling pauses it; numbers go on. */
+/**
+ * Calls, live and recorded in one list. Scrolling pauses it; numbers go on.
+ * @param of - shows only the calls of this operation, without filters
+ */
 export function Calls({ of }: { of?: string }) {
-  const filter = useComputed(() => readFilter(route.value.params));
+  const filter = useComputed(() => (of === undefined ? readFilter(route.value.params) : { operationId: of }));
   const isPaused = useSignal(false);
   const frozen = useSignal<{ calls: readonly CallRecord[]; started: number; failed: number } | undefined>(undefined);
   const pause = useCallback(
@@ -84,8 +87,8 @@ export function Calls({ of }: { of?: string }) {
   );
   const hasMore = pages.at(-1)?.cursor !== undefined;
   return (
-    <div class="view list-view">
-      <Filters filter={filter.value} />
+    <div class={of === undefined ? "view list-view" : "list-view inner-list"}>
+      {of === undefined && <Filters filter={filter.value} />}
       <LiveLine
         frozen={frozen.value}
         isPaused={isPaused.value}

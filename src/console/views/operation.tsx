@@ -6,10 +6,10 @@ import { markUsed } from "../app/preferences.ts";
 import { useQuery } from "../app/query.ts";
 import { hrefTo, route, setParams } from "../app/router.ts";
 import { KindMark } from "../ui/icons.tsx";
+import { Markdown } from "../ui/markdown.tsx";
 import { CopyButton, Tabs } from "../ui/parts.tsx";
 import { Empty, Loaded } from "../ui/states.tsx";
 import { formatBytes, Name, OperationName, Prose, visibleProse } from "../ui/text.tsx";
-import { Markdown } from "../ui/markdown.tsx";
 import { ValueTree } from "../value/tree.tsx";
 import { AccessPanel } from "./access.tsx";
 import { Calls } from "./calls.tsx";
@@ -98,11 +98,11 @@ function Details({ id, operation }: { id: string; operation: OperationDetails })
 function Contract({ operation }: { operation: OperationDetails }) {
   const { provenance, tool, errorSchemas = [], accessControl } = operation;
   const signature = useMemo(() => printSignature(operation as never), [operation]);
-  const text = [signature.text, ...signature.types].join("\n\n");
+  const text = [signature.call, ...signature.errors, ...signature.definitions].join("\n\n");
   return (
     <div class="contract">
       <h2>Signature</h2>
-      <pre tabIndex={0}>{visibleProse(text)}</pre>
+      <pre>{visibleProse(text)}</pre>
       <CopyButton text={text} />
       {errorSchemas.length > 0 && (
         <>
@@ -110,7 +110,8 @@ function Contract({ operation }: { operation: OperationDetails }) {
           <ul>
             {errorSchemas.map(({ code, description, httpStatus }) => (
               <li key={code}>
-                <code>{visibleProse(code)}</code> {httpStatus !== undefined && <span class="muted">HTTP {httpStatus}</span>}{" "}
+                <code>{visibleProse(code)}</code>{" "}
+                {httpStatus !== undefined && <span class="muted">HTTP {httpStatus}</span>}{" "}
                 {description !== undefined && <Prose value={description} />}
               </li>
             ))}

@@ -1,4 +1,4 @@
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { createExample, openForm } from "../../contract/index.ts";
 import type { CheckResult, OperationDetails } from "../app/api.ts";
@@ -34,9 +34,9 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
   const mode = useSignal<"form" | "json">("form");
   const typed = useMemo(() => debounced(draft.value, checkAfterMs), [draft]);
   const [check] = useQuery((abort) => ask<CheckResult>("check", { id, input: typed.value }, abort));
-  const issues = useComputed(() => new Map<string, string[]>());
-  const byPointer = new Map(issues.value);
-  for (const { path, message } of check.data?.errors ?? []) byPointer.set(path, [...(byPointer.get(path) ?? []), message]);
+  const byPointer = new Map<string, string[]>();
+  for (const { path, message } of check.data?.errors ?? [])
+    byPointer.set(path, [...(byPointer.get(path) ?? []), message]);
   const sending = useSending(id, operation, draft);
   const focusField = (pointer: string) => {
     mode.value = "form";
@@ -49,7 +49,9 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
   const isDenied = check.data?.steps.some(({ step, outcome }) => step !== "validate" && outcome === "failed") === true;
   const copy = (kind: SnippetKind) => {
     const url = new URL("../", document.baseURI).href.replace(/\/$/, "");
-    void navigator.clipboard.writeText(toSnippet(kind, { url, id, type, input: draft.value.value, tool: operation.tool?.name }));
+    void navigator.clipboard.writeText(
+      toSnippet(kind, { url, id, type, input: draft.value.value, tool: operation.tool?.name }),
+    );
   };
   const copyLink = () => {
     const input = draft.value.value === undefined ? "" : encodeInput(draft.value.value);
@@ -74,7 +76,13 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
           <Button kind="quiet" onClick={() => draft.set(createExample(inputSchema))}>
             Example
           </Button>
-          <Menu label="Copy the call" items={[...snippetNames.map(([kind, name]) => [name, () => copy(kind)] as const), ["Copy link", copyLink] as const]}>
+          <Menu
+            label="Copy the call"
+            items={[
+              ...snippetNames.map(([kind, name]) => [name, () => copy(kind)] as const),
+              ["Copy link", copyLink] as const,
+            ]}
+          >
             Copy as
           </Menu>
         </header>
@@ -92,8 +100,12 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
           <Stream id={id} input={draft.value.value} isBlocked={draft.problem.value !== undefined} />
         ) : (
           <>
-            {sending.result.value !== undefined && <Result key={sending.result.value.requestId} result={sending.result.value} onField={focusField} />}
-            {sending.result.value === undefined && !sending.isRunning.value && <p class="muted">The result appears here.</p>}
+            {sending.result.value !== undefined && (
+              <Result key={sending.result.value.requestId} result={sending.result.value} onField={focusField} />
+            )}
+            {sending.result.value === undefined && !sending.isRunning.value && (
+              <p class="muted">The result appears here.</p>
+            )}
           </>
         )}
       </div>
@@ -102,9 +114,20 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
 }
 
 /** Whether the hub would accept the input, said by the hub itself. */
-function CheckLine({ check, onField }: { check: ReturnType<typeof useQuery<CheckResult>>[0]; onField(pointer: string): void }) {
+function CheckLine({
+  check,
+  onField,
+}: {
+  check: ReturnType<typeof useQuery<CheckResult>>[0];
+  onField(pointer: string): void;
+}) {
   const { data, error } = check;
-  if (data === undefined) return <p class="check-line muted">{error === undefined ? "checking…" : `The input could not be checked: ${error.message}`}</p>;
+  if (data === undefined)
+    return (
+      <p class="check-line muted">
+        {error === undefined ? "checking…" : `The input could not be checked: ${error.message}`}
+      </p>
+    );
   const { steps, errors } = data;
   const failed = steps.filter(({ outcome }) => outcome === "failed");
   const unknown = steps.filter(({ outcome }) => outcome === "unknown");
@@ -150,7 +173,9 @@ function SendBar({ sending, isBlocked }: { sending: Sending; isBlocked: boolean 
           {again ? "Send again anyway" : needsConfirmation.value ? "Send it again" : "Send"}
         </Button>
       )}
-      {needsConfirmation.value && <span class="warn">The same input was sent before, and this operation changes something.</span>}
+      {needsConfirmation.value && (
+        <span class="warn">The same input was sent before, and this operation changes something.</span>
+      )}
       <label class="muted">
         stop after{" "}
         <select
@@ -222,7 +247,6 @@ function useSending(id: string, { type, idempotent }: OperationDetails, draft: D
       elapsed.value = 0;
     }
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the functions read signals and refs, which stay the same
   useEffect(
     () =>
       bindKeys([
@@ -236,6 +260,9 @@ function useSending(id: string, { type, idempotent }: OperationDetails, draft: D
 
 /** Nothing for an operation that takes no input, else an empty object or nothing set. */
 function initialInput(schema: unknown): unknown {
-  const { type, properties } = (typeof schema === "object" && schema !== null ? schema : {}) as { type?: unknown; properties?: unknown };
+  const { type, properties } = (typeof schema === "object" && schema !== null ? schema : {}) as {
+    type?: unknown;
+    properties?: unknown;
+  };
   return type === "object" || properties !== undefined ? {} : undefined;
 }
