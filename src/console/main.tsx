@@ -6,16 +6,18 @@ import { listenForKeys } from "./app/keys.ts";
 import { applyPreferences } from "./app/preferences.ts";
 import { followAddress, hrefTo, route } from "./app/router.ts";
 import { currentSession, session, start, takeCode } from "./app/session.ts";
+import { lazy } from "./ui/lazy.tsx";
 import { Shell } from "./ui/shell.tsx";
 import { Empty, ErrorPanel, Skeleton } from "./ui/states.tsx";
-import { Access } from "./views/access.tsx";
-import { CallView } from "./views/call.tsx";
-import { Calls } from "./views/calls.tsx";
-import { Operation } from "./views/operation.tsx";
 import { Operations } from "./views/operations.tsx";
-import { Overview } from "./views/overview.tsx";
 import { SignIn } from "./views/sign-in.tsx";
-import { Sources } from "./views/sources.tsx";
+
+const Access = lazy(async () => (await import("./views/access.tsx")).Access);
+const CallView = lazy(async () => (await import("./views/call.tsx")).CallView);
+const Calls = lazy<{ of?: string }>(async () => (await import("./views/calls.tsx")).Calls);
+const Operation = lazy(async () => (await import("./views/operation.tsx")).Operation);
+const Overview = lazy(async () => (await import("./views/overview.tsx")).Overview);
+const Sources = lazy(async () => (await import("./views/sources.tsx")).Sources);
 
 const code = takeCode(); // Before anything else can read it.
 

@@ -15,6 +15,7 @@ import {
 import { readPointer } from "../../internal/json-pointer.ts";
 import { isSecretName } from "../../internal/secrets.ts";
 import { Button } from "../ui/parts.tsx";
+import { keepIn, set } from "../ui/set.ts";
 import { formatBytes, formatCount, Name, Prose, visibleName, visibleProse } from "../ui/text.tsx";
 import type { Draft } from "./draft.ts";
 
@@ -419,9 +420,7 @@ function NewKey({ isDeclared, onAdd }: { isDeclared(name: string): boolean; onAd
         aria-label="Name of a new property"
         placeholder="new property"
         value={name.value}
-        onInput={(event) => {
-          name.value = event.currentTarget.value;
-        }}
+        onInput={keepIn(name)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.metaKey && !event.ctrlKey) {
             event.preventDefault();

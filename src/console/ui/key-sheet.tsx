@@ -1,17 +1,13 @@
 import { currentBindings, keysOpen } from "../app/keys.ts";
 import { change, preferences } from "../app/preferences.ts";
 import { Dialog } from "./parts.tsx";
+import { set } from "./set.ts";
 
 /** The keys that work in the current view. */
 export function KeySheet() {
   const bindings = new Map(currentBindings().map((binding) => [binding.key, binding]));
   return (
-    <Dialog
-      title="Keys"
-      onClose={() => {
-        keysOpen.value = false;
-      }}
-    >
+    <Dialog title="Keys" onClose={set(keysOpen, false)}>
       <dl class="keys">
         {[...bindings.values()].map(({ key, does }) => (
           <div key={key}>

@@ -10,6 +10,7 @@ import { go, hrefTo } from "../app/router.ts";
 import { signOut } from "../app/session.ts";
 import { KindMark } from "./icons.tsx";
 import { Dialog } from "./parts.tsx";
+import { set } from "./set.ts";
 import { formatDuration, Name, OperationName, visibleProse } from "./text.tsx";
 
 interface Entry {
@@ -43,9 +44,7 @@ export function Palette() {
   });
   const [sources] = useQuery((abort) => ask<SourceState[]>("sources", {}, abort).catch(() => []));
   const entries = listEntries(text.value, found.data, sources.data ?? []);
-  const close = () => {
-    paletteOpen.value = false;
-  };
+  const close = set(paletteOpen, false);
   const choose = (entry: Entry | undefined, inNewTab = false) => {
     if (entry === undefined) return;
     close();
@@ -92,9 +91,7 @@ export function Palette() {
             role="option"
             tabIndex={-1}
             aria-selected={index === at.value}
-            onPointerMove={() => {
-              at.value = index;
-            }}
+            onPointerMove={set(at, index)}
             onPointerDown={(event) => {
               event.preventDefault();
               choose(entry, event.metaKey || event.ctrlKey);
@@ -166,9 +163,7 @@ function listActions(): Entry[] {
     action("Use the light theme", () => change({ theme: "light" })),
     action("Use the dark theme", () => change({ theme: "dark" })),
     action("Use the theme of the system", () => change({ theme: "system" })),
-    action("Show the keys", () => {
-      keysOpen.value = true;
-    }),
+    action("Show the keys", set(keysOpen, true)),
     action("Sign out", () => void signOut()),
   ];
 }

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Icon, type IconName } from "./icons.tsx";
+import { set } from "./set.ts";
 
 interface ButtonProps {
   children?: ComponentChildren;
@@ -109,9 +110,7 @@ export function Menu({ label, children, icon = "down", items }: MenuProps) {
         aria-label={label}
         aria-haspopup="menu"
         aria-expanded={isOpen.value}
-        onClick={() => {
-          isOpen.value = !isOpen.value;
-        }}
+        onClick={set(isOpen, !isOpen.value)}
       >
         {children}
         <Icon name={icon} />
@@ -201,9 +200,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string | (() => str
   const copy = async () => {
     await navigator.clipboard.writeText(typeof text === "string" ? text : text());
     isCopied.value = true;
-    setTimeout(() => {
-      isCopied.value = false;
-    }, 1_500);
+    setTimeout(set(isCopied, false), 1_500);
   };
   return (
     <Button icon={isCopied.value ? "check" : "copy"} kind="quiet" onClick={copy}>

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { bindKeys } from "../app/keys.ts";
+import { set } from "./set.ts";
 
 interface RowsProps<T> {
   label: string;
@@ -107,9 +108,7 @@ export function Rows<T>(props: RowsProps<T>) {
             <a
               class={keyOf(item) === selected.value ? "row selected" : "row"}
               href={hrefOf(item)}
-              onFocus={() => {
-                selected.value = keyOf(item);
-              }}
+              onFocus={set(selected, keyOf(item))}
               {...attributesOf?.(item)}
             >
               {children(item)}

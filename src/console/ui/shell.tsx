@@ -11,6 +11,7 @@ import { Icon, type IconName } from "./icons.tsx";
 import { KeySheet } from "./key-sheet.tsx";
 import { Palette } from "./palette.tsx";
 import { Button, Menu } from "./parts.tsx";
+import { set } from "./set.ts";
 import { formatCount, formatTime, Name } from "./text.tsx";
 
 /** The views of the rail, in its order. */
@@ -48,13 +49,7 @@ export function Shell({ title, children }: { title: string; children: ComponentC
         <a class="brand" href={hrefTo("")} aria-label="Overview">
           <span aria-hidden="true">◇</span> <b>operations</b>
         </a>
-        <button
-          type="button"
-          class="palette-button"
-          onClick={() => {
-            paletteOpen.value = true;
-          }}
-        >
+        <button type="button" class="palette-button" onClick={set(paletteOpen, true)}>
           <Icon name="search" />
           <span>Search operations, calls, sources…</span>
           <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
@@ -112,12 +107,7 @@ function Person() {
       <Menu
         label={`Signed in as ${session.identity.id}`}
         items={[
-          [
-            "Keys",
-            () => {
-              keysOpen.value = true;
-            },
-          ],
+          ["Keys", set(keysOpen, true)],
           [`Session ends ${formatTime(session.expiresAt, { millis: false })}`, () => {}],
           ["Sign out", () => void signOut()],
         ]}

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { isSecretName } from "../../internal/secrets.ts";
 import type { Drift } from "../app/api.ts";
 import { Button } from "../ui/parts.tsx";
+import { set } from "../ui/set.ts";
 import { formatBytes, formatCount, visibleName, visibleProse } from "../ui/text.tsx";
 
 /** Members that are drawn at once; a button draws the next ones. */
@@ -39,9 +40,7 @@ function Node({ name, value, path, depth, drift }: NodeProps) {
   const shown = useSignal(maxMembers);
   const isHidden = useSignal(name !== undefined && isSecretName(name) && typeof value === "string");
   const repairs = drift.get(path);
-  const toggle = () => {
-    isOpen.value = !isOpen.value;
-  };
+  const toggle = set(isOpen, !isOpen.value);
   return (
     <div
       role="treeitem"
@@ -66,12 +65,7 @@ function Node({ name, value, path, depth, drift }: NodeProps) {
         {isParent ? (
           <span class="muted">{summaryOf(value, size)}</span>
         ) : isHidden.value ? (
-          <Button
-            kind="quiet"
-            onClick={() => {
-              isHidden.value = false;
-            }}
-          >
+          <Button kind="quiet" onClick={set(isHidden, false)}>
             •••• show
           </Button>
         ) : (
@@ -121,12 +115,7 @@ function Leaf({ value }: { value: unknown }) {
     <>
       <bdi class="leaf leaf-string">"{visibleProse(isCut ? `${value.slice(0, maxString)}…` : value)}"</bdi>
       {isCut && (
-        <Button
-          kind="quiet"
-          onClick={() => {
-            isWhole.value = true;
-          }}
-        >
+        <Button kind="quiet" onClick={set(isWhole, true)}>
           Show all {formatBytes(value.length)}
         </Button>
       )}

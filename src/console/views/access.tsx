@@ -4,6 +4,7 @@ import { ask, hasScope, status } from "../app/hub.ts";
 import { useQuery } from "../app/query.ts";
 import { hrefTo, route, setParams } from "../app/router.ts";
 import { CopyButton, Select } from "../ui/parts.tsx";
+import { keepIn } from "../ui/set.ts";
 import { Loaded } from "../ui/states.tsx";
 import { countOf, formatBytes, formatCount, Name, OperationName, Prose, visibleName } from "../ui/text.tsx";
 
@@ -60,9 +61,7 @@ function OperationPicker({ value, onChange }: { value: string; onChange(id: stri
         placeholder="github.issues/create"
         value={text.value}
         spellcheck={false}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-        }}
+        onInput={keepIn(text)}
         onChange={(event) => onChange(event.currentTarget.value.trim())}
       />
       <datalist id="operation-ids">

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { type SignedOut, signIn } from "../app/session.ts";
+import { keepIn } from "../ui/set.ts";
 
 const reasons: Record<SignedOut, string> = {
   new: "",
@@ -36,16 +37,7 @@ export function SignIn({ reason }: { reason: SignedOut }) {
       <form onSubmit={submit}>
         <label for="token">Or enter a token</label>
         <div class="sign-in-row">
-          <input
-            id="token"
-            type="password"
-            autocomplete="off"
-            required
-            value={token.value}
-            onInput={(event) => {
-              token.value = event.currentTarget.value;
-            }}
-          />
+          <input id="token" type="password" autocomplete="off" required value={token.value} onInput={keepIn(token)} />
           <button type="submit" class="button primary" disabled={isBusy.value}>
             Sign in
           </button>

@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { subscribe, toCallError } from "../app/hub.ts";
 import { Button } from "../ui/parts.tsx";
 import { Plot } from "../ui/plot.tsx";
+import { set } from "../ui/set.ts";
 import { ErrorPanel } from "../ui/states.tsx";
 import { countOf, formatTime, visibleProse } from "../ui/text.tsx";
 import { ValueTree } from "../value/tree.tsx";
@@ -77,12 +78,7 @@ export function Stream({ id, input, isBlocked }: { id: string; input: unknown; i
             <Button icon="stop" onClick={() => running.current?.abort()}>
               Stop
             </Button>
-            <Button
-              icon={isPaused.value ? "play" : "pause"}
-              onClick={() => {
-                isPaused.value = !isPaused.value;
-              }}
-            >
+            <Button icon={isPaused.value ? "play" : "pause"} onClick={set(isPaused, !isPaused.value)}>
               {isPaused.value ? "Continue" : "Pause"}
             </Button>
           </>
@@ -106,13 +102,7 @@ export function Stream({ id, input, isBlocked }: { id: string; input: unknown; i
       <ol class="stream" reversed>
         {values.value.slice(0, 100).map(({ seq, at, value }) => (
           <li key={seq}>
-            <button
-              type="button"
-              class={shown?.seq === seq ? "row selected" : "row"}
-              onClick={() => {
-                selected.value = seq;
-              }}
-            >
+            <button type="button" class={shown?.seq === seq ? "row selected" : "row"} onClick={set(selected, seq)}>
               <span class="muted mono">{formatTime(at)}</span>
               <span class="muted mono">{seq}</span>
               <span class="cell-text mono">{visibleProse((JSON.stringify(value) ?? "").slice(0, 300))}</span>
