@@ -15,7 +15,7 @@ import {
 import { readPointer } from "../../internal/json-pointer.ts";
 import { isSecretName } from "../../internal/secrets.ts";
 import { Button } from "../ui/parts.tsx";
-import { keepIn, set } from "../ui/set.ts";
+import { keepIn } from "../ui/set.ts";
 import { formatBytes, formatCount, Name, Prose, visibleName, visibleProse } from "../ui/text.tsx";
 import type { Draft } from "./draft.ts";
 
