@@ -53,8 +53,11 @@ export function formatDuration(ms: number): string {
 /** Formats a time of today as `13:32:29.478`, and an earlier one with its date. */
 export function formatTime(at: number, { millis = true } = {}): string {
   const date = new Date(at);
-  const time = date.toLocaleTimeString([], { hour12: false, ...(millis && { fractionalSecondDigits: 3 }) });
-  return date.toDateString() === new Date().toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
+  const pad = (part: number, length = 2) => String(part).padStart(length, "0");
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => pad(part)).join(":");
+  const exact = millis ? `${time}.${pad(date.getMilliseconds(), 3)}` : time;
+  if (date.toDateString() === new Date().toDateString()) return exact;
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${exact}`;
 }
 
 /** Formats a number with separators of thousands. */

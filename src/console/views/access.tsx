@@ -81,20 +81,22 @@ export function AccessPanel({ id, input }: { id: string; input?: unknown }) {
   return (
     <Loaded query={check} again={again}>
       {({ steps }) => {
-        const isDenied = steps.some(({ outcome }) => outcome === "failed");
+        const isDenied = steps.some(({ step, outcome }) => outcome === "failed" && step !== "validate");
         return (
           <section class="access" data-state={isDenied ? "denied" : "ready"} aria-label="Access to the operation">
             <h2>
               <OperationName id={id} />: {isDenied ? "no" : "yes, you may call it"}
             </h2>
             <ol class="steps">
-              {steps.map(({ step, outcome, reason }) => (
-                <li key={step} class={`step step-${outcome}`}>
-                  <span aria-hidden="true">{marks[outcome]}</span> <b>{stepNames[step]}</b>{" "}
-                  <span class="visually-hidden">{outcome}</span>
-                  {reason !== undefined && <Prose value={reason} />}
-                </li>
-              ))}
+              {steps
+                .filter(({ step }) => step !== "validate" || input !== undefined)
+                .map(({ step, outcome, reason }) => (
+                  <li key={step} class={`step step-${outcome}`}>
+                    <span aria-hidden="true">{marks[outcome]}</span> <b>{stepNames[step]}</b>{" "}
+                    <span class="visually-hidden">{outcome}</span>
+                    {reason !== undefined && <Prose value={reason} />}
+                  </li>
+                ))}
             </ol>
             {operation?.access?.map(({ from, match, scopes }) => (
               <p key={`${from} ${match}`} class="muted">

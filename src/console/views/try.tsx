@@ -104,7 +104,7 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
               <Result key={sending.result.value.requestId} result={sending.result.value} onField={focusField} />
             )}
             {sending.result.value === undefined && !sending.isRunning.value && (
-              <p class="muted">The result appears here.</p>
+              <p class="placeholder">The result appears here.</p>
             )}
           </>
         )}
