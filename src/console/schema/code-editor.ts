@@ -1,15 +1,10 @@
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
-import {
-  bracketMatching,
-  defaultHighlightStyle,
-  foldGutter,
-  indentOnInput,
-  syntaxHighlighting,
-} from "@codemirror/language";
+import { bracketMatching, foldGutter, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { linter } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import type { Draft } from "./draft.ts";
 
 /** The colours of the page; custom properties reach into the shadow root. */
@@ -21,8 +16,13 @@ const theme = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   "&.cm-focused": { outline: "2px solid var(--focus)" },
   ".cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--focus) 30%, transparent) !important" },
-  ".tok-string": { color: "var(--ok)" },
 });
+
+const colors = HighlightStyle.define([
+  { tag: tags.string, color: "var(--ok)" },
+  { tag: [tags.number, tags.bool], color: "var(--http)" },
+  { tag: tags.null, color: "var(--text3)" },
+]);
 
 /** Opens an editor of the draft, and returns a function that closes it. Tab leaves it after Escape. */
 export function openEditor(host: HTMLElement, draft: Draft, label: string): () => void {
@@ -39,7 +39,7 @@ export function openEditor(host: HTMLElement, draft: Draft, label: string): () =
         drawSelection(),
         indentOnInput(),
         bracketMatching(),
-        syntaxHighlighting(defaultHighlightStyle),
+        syntaxHighlighting(colors),
         json(),
         linter(jsonParseLinter()),
         keymap.of([...defaultKeymap, ...historyKeymap].filter(({ key }) => key !== "Mod-Enter")),

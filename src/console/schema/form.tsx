@@ -62,7 +62,7 @@ function Row({ field, depth, actions }: { field: Field; depth: number; actions?:
   const messages = issues.get(pointer) ?? [];
   const isSet = value !== undefined;
   return (
-    <div class={`field ${isSet ? "" : "not-set"}`} data-field={pointer}>
+    <div class={`field ${isSet || isRequired ? "" : "not-set"}`} data-field={pointer}>
       <div class="field-head">
         <label for={id}>
           <Name value={label} />

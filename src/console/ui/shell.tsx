@@ -33,6 +33,7 @@ export function Shell({ title, children }: { title: string; children: ComponentC
     document.title = `${title} · ${status.value?.hub.url ?? "operations"}`;
   }, [title]);
   useEffect(() => {
+    paletteOpen.value = false;
     if (isFirst.current) isFirst.current = false;
     else main.current!.focus({ preventScroll: true });
   }, [place]);
