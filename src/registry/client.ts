@@ -2,6 +2,7 @@ import { createLookup, setInspection } from "../internal/lookup.ts";
 import {
   type CallOptions,
   type ClientAny,
+  earlier,
   hasCode,
   mergeRequestFields,
   type OperationEnv,
@@ -9,7 +10,7 @@ import {
   type SubscribeOptions,
   toDataIterator,
 } from "../operation/inside.ts";
-import { baseSignal, Call, earlier, type MergedOptions } from "./call.ts";
+import { baseSignal, Call, type MergedOptions } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
 import { dataOf } from "./failures.ts";

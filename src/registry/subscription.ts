@@ -14,13 +14,21 @@ import type { RegistryCore } from "./core.ts";
 import { markPipelineError } from "./failures.ts";
 import { emitCall, reportAbandoned } from "./reports.ts";
 
+/** The request from outside that a subscription runs for. */
+export interface SubscriptionOrigin extends CallOrigin {
+  /** Called when the handler was called. Its first value may take any time. */
+  onOpen?(): void;
+  /** Called when the subscription has ended, for whatever reason. */
+  onEnd?(): void;
+}
+
 /** Subscribes to an operation. The handler starts with the first `next()`. With `origin`, for a request from outside. */
 export function createSubscription(
   core: RegistryCore,
   operationId: string,
   input: unknown,
   options: SubscribeOptions | undefined,
-  origin?: CallOrigin & { onOpen?(): void },
+  origin?: SubscriptionOrigin,
 ): ValueIterator<ResponseEnvelope> {
   return new Subscription(core, operationId, input, options, origin).values;
 }
@@ -34,7 +42,7 @@ export class Subscription {
   readonly #core: RegistryCore;
   readonly #call: Call;
   readonly #options: SubscribeOptions | undefined;
-  readonly #onOpen: (() => void) | undefined;
+  readonly #origin: SubscriptionOrigin | undefined;
   #input: unknown;
   #operation: CompiledOperation | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
@@ -49,14 +57,14 @@ export class Subscription {
     operationId: string,
     input: unknown,
     options: SubscribeOptions | undefined,
-    origin?: CallOrigin & { onOpen?(): void },
+    origin?: SubscriptionOrigin,
   ) {
     // A context instead of options makes this a nested call.
     const parent = Call.of(options);
     this.#options = parent === undefined ? options : undefined;
     this.#core = core;
     this.#call = new Call(core, operationId, this.#options, parent, origin, false, true);
-    this.#onOpen = origin?.onOpen?.bind(origin);
+    this.#origin = origin;
     this.#input = input;
     this.operationId = operationId;
     const idleTimeout = this.#options?.idleTimeout;
@@ -117,7 +125,7 @@ export class Subscription {
       const source = toIterator(id, result);
       if (this.values.isClosed) return void this.#abandon(source);
       this.#source = source;
-      this.#onOpen?.();
+      this.#origin?.onOpen?.();
     } catch (error) {
       if (this.values.isClosed && error !== this.#error) reportAbandoned(id, error);
       return this.#fail(mapError(error));
@@ -162,6 +170,7 @@ export class Subscription {
     this.#startedAt = undefined;
     this.#core.subscriptions.delete(this);
     Call.finish(this.#call);
+    this.#origin?.onEnd?.();
     if (startedAt === undefined) return;
     const duration = performance.now() - startedAt;
     if (error === undefined) emitCall(this.#core, this.#call, this.operationId, "succeeded", { duration });

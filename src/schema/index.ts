@@ -9,13 +9,11 @@ export {
 export { componentPrefix, restoreComponent, sourceKeyword, splitComponent } from "./component-schemas.ts";
 export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
 export {
-  assertions,
   assertsNothing,
   copySubschemas,
   type Dialect,
   dialectOf,
   forEachSubschema,
-  ignoresRefSiblings,
   type SchemaObject,
   schemasIn,
 } from "./keywords.ts";

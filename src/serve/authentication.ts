@@ -1,4 +1,4 @@
-import { logger } from "../internal/log.ts";
+import { logger, warnVisibly } from "../internal/log.ts";
 import { getOwn } from "../internal/objects.ts";
 import { redact } from "../internal/secrets.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
@@ -27,19 +27,22 @@ const authenticateTimeoutMs = 10_000;
 /** Time in ms after which credentials are checked again that could not be checked. */
 const recheckDelayMs = 5_000;
 
-/** A request that may continue, and its sender. While it is watched, what the credentials mean is kept up to date. */
+/** A request that may continue, and its sender. */
 export interface Caller {
   readonly kind: "caller";
   /** A frozen snapshot; `undefined` for an anonymous caller. */
-  identity: Identity | undefined;
+  readonly identity: Identity | undefined;
   /** When the credentials expire, in ms since the epoch; `Infinity` if they do not. */
-  expiresAt: number;
+  readonly expiresAt: number;
   /** The credentials, with which open streams are authenticated again. */
   readonly credentials: Credentials;
-  /** Number of changes of the authenticator before the caller was authenticated. */
-  changes: number;
   /** Headers that the response must have; `undefined` without CORS. */
-  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Returns who uses a share of the limits of a server: an identity, or the address of anonymous callers. */
+export function ownerOf({ identity, credentials }: Pick<Caller, "identity" | "credentials">): string {
+  return identity === undefined ? `address ${credentials.remoteAddress ?? ""}` : `identity ${identity.id}`;
 }
 
 /** Why credentials are no longer accepted. */
@@ -49,20 +52,17 @@ export type CredentialEnd = "expired" | "revoked";
 interface Watch {
   readonly caller: Caller;
   readonly end: (reason: CredentialEnd) => void;
-  readonly onGrown: (() => void) | undefined;
   timer: Timer | undefined;
 }
 
 /** For a caller who is not watched. Shared, because there may be many idle streams. */
 const ignore = () => {};
 
-/** Identifies callers, and ends what they have open when their credentials expire or are no longer accepted. */
+/** Authenticates callers, and ends their streams and connections when their credentials expire or lose rights. */
 export class Authentication {
   readonly description: AuthenticatorDescription;
   readonly #authenticator: Authenticator;
   readonly #watches = new Set<Watch>();
-  /** Number of changes that the authenticator has reported. */
-  #changes = 0;
   /** Absent if the authenticator does not report changes. */
   readonly #stopListening: (() => void) | undefined;
   /** Runs while credentials of open streams could not be checked. */
@@ -71,36 +71,36 @@ export class Authentication {
   constructor(authenticator: Authenticator) {
     this.description = authenticator.describe?.() ?? bearerDescription;
     this.#authenticator = authenticator;
-    this.#stopListening = authenticator.onChange?.(() => {
-      this.#changes += 1;
-      this.#recheckAll();
-    });
+    this.#stopListening = authenticator.onChange?.(() => this.#recheckAll());
   }
 
-  /** Identifies a caller, or returns why it is refused. Never throws and never rejects. */
-  identify(credentials: Credentials): Caller | CallError | Promise<Caller | CallError> {
-    const changes = this.#changes;
+  /** Rejects if the authenticator cannot accept any caller. */
+  async ready(): Promise<void> {
+    await this.#authenticator.ready?.();
+  }
+
+  /** Authenticates a caller. Rejects with a `CallError` if it is refused. */
+  async identify(credentials: Credentials): Promise<Caller> {
     try {
-      const result: unknown = this.#authenticator.authenticate(credentials);
-      if (!isThenable(result)) return this.#toCaller(result, credentials, changes);
-      return waitFor(Promise.resolve(result), { timeout: authenticateTimeoutMs }, checkTimedOut).then(
-        (identity) => this.#toCaller(identity, credentials, changes),
-        (error) => toRefusal(error, credentials),
-      );
+      const identified = this.#authenticator.authenticate(credentials);
+      const result: unknown = isThenable(identified)
+        ? await waitFor(Promise.resolve(identified), { timeout: authenticateTimeoutMs }, checkTimedOut)
+        : identified;
+      return this.#toCaller(result, credentials);
     } catch (error) {
-      return toRefusal(error, credentials);
+      throw toRefusal(error, credentials);
     }
   }
 
-  /** Calls `end` once, unless the returned function is called before, and `onGrown` when the caller has more rights. */
-  watch(caller: Caller, end: (reason: CredentialEnd) => void, onGrown?: () => void): () => void {
+  /** Calls `end` once, unless the returned function is called before. */
+  watch(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
     const isTimed = caller.expiresAt !== Number.POSITIVE_INFINITY;
     if (caller.identity === undefined || !(isTimed || this.#stopListening)) return ignore;
-    const watch: Watch = { caller, end, onGrown, timer: undefined };
+    const watch: Watch = { caller, end, timer: undefined };
     this.#watches.add(watch);
-    this.#startTimer(watch);
+    this.#endAt(watch, caller.expiresAt);
     // The credentials may have been removed while the request was on its way to here.
-    if (caller.changes !== this.#changes) void this.#recheck(watch);
+    if (this.#stopListening !== undefined) void this.#recheck(watch);
     return () => this.#remove(watch);
   }
 
@@ -111,20 +111,20 @@ export class Authentication {
     for (const watch of this.#watches) this.#remove(watch);
   }
 
-  /** Converts the result of `authenticate`. */
-  #toCaller(result: unknown, credentials: Credentials, changes: number): Caller | CallError {
+  /** Converts the result of `authenticate`. Throws if the caller is refused. */
+  #toCaller(result: unknown, credentials: Credentials): Caller {
     const expiresAt = expiryOf(result);
     const identity = toIdentity(result);
     const isExpired = expiresAt !== Number.POSITIVE_INFINITY && expiresAt <= Date.now();
     if (identity === undefined ? result === undefined && !this.#hasCredentials(credentials) : !isExpired) {
-      return { kind: "caller", identity, expiresAt, credentials, changes, headers: undefined };
+      return { kind: "caller", identity, expiresAt, credentials };
     }
-    if (result === undefined) return denied("The server does not accept these credentials. Check the token or key.");
-    if (isExpired) return denied("The credentials have expired. Authenticate again.");
-    log.error(
-      "authenticate returned a value that is not an identity. Return an object with id and scopes, or undefined.",
-    );
-    return denied("The credentials were refused.");
+    if (result === undefined) throw denied("The server does not accept these credentials. Check the token or key.");
+    if (isExpired) throw denied("The credentials have expired. Authenticate again.");
+    const message =
+      "authenticate returned a value that is not an identity. Return an object with id and scopes, or undefined.";
+    warnVisibly(log, [{ message, properties: {} }], "error");
+    throw denied("The credentials were refused.");
   }
 
   /** Returns whether a request contains credentials, also of a scheme that the authenticator does not know. */
@@ -133,25 +133,18 @@ export class Authentication {
     return this.description.headers.some((name) => headers.has(name));
   }
 
-  /** Checks the open streams that were not checked since the last change. */
   #recheckAll(): void {
-    for (const watch of this.#watches) if (watch.caller.changes !== this.#changes) void this.#recheck(watch);
+    for (const watch of this.#watches) void this.#recheck(watch);
   }
 
-  /** Authenticates the caller of an open stream again. */
+  /** Authenticates the caller of an open stream again, which ends the stream or keeps it. It never has more rights. */
   async #recheck(watch: Watch): Promise<void> {
     const { caller } = watch;
-    const known = await this.identify(caller.credentials);
+    const known = await this.identify(caller.credentials).catch((error: CallError) => error);
     if (!this.#watches.has(watch)) return;
     if (known instanceof CallError && known.code === "UNAVAILABLE") return this.#recheckLater();
     if (known instanceof CallError || !covers(known.identity, caller.identity)) return this.#finish(watch, "revoked");
-    // Only the newest check may grant rights, because they may have been removed after an earlier one began.
-    if (known.changes !== this.#changes) return;
-    const hasGrown = !covers(caller.identity, known.identity);
-    const { identity, expiresAt, changes } = known;
-    Object.assign(caller, { identity, expiresAt, changes });
-    this.#startTimer(watch);
-    if (hasGrown) watch.onGrown?.();
+    if (known.expiresAt < caller.expiresAt) this.#endAt(watch, known.expiresAt);
   }
 
   #recheckLater(): void {
@@ -163,9 +156,9 @@ export class Authentication {
   }
 
   /** Ends a stream when the credentials of its caller expire. */
-  #startTimer(watch: Watch): void {
+  #endAt(watch: Watch, expiresAt: number): void {
     watch.timer?.stop();
-    const delay = Math.max(watch.caller.expiresAt - Date.now(), 0);
+    const delay = Math.max(expiresAt - Date.now(), 0);
     watch.timer = startTimer(() => this.#finish(watch, "expired"), delay, { keepsAlive: false });
   }
 

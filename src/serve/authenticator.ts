@@ -66,8 +66,13 @@ export interface Authenticator {
   describe?(): AuthenticatorDescription;
   /**
    * Calls the listener when credentials are removed or changed. The server then authenticates the senders of open streams
-   * and connections again. Those that are refused, or have another id or fewer rights, end. New rights and a new expiry
-   * apply to the others.
+   * and connections again. Those that are refused, or have another id or fewer rights, end, and an earlier expiry applies to
+   * the others. New rights and a later expiry apply to new requests.
    */
   onChange?(listener: () => void): Unsubscribe;
+  /**
+   * Rejects if the authenticator can never accept anyone, because its configuration is invalid. `listen` waits for it and
+   * rejects with the same error.
+   */
+  ready?(): Promise<void>;
 }

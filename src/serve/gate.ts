@@ -1,5 +1,5 @@
 import { isLoopbackHost } from "../internal/urls.ts";
-import { CallError } from "../operation/index.ts";
+import { type CallError, mapError } from "../operation/index.ts";
 import { Authentication, type Caller, type CredentialEnd } from "./authentication.ts";
 import type { Authenticator, AuthenticatorDescription, Credentials } from "./authenticator.ts";
 import { isForeignPage, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
@@ -7,10 +7,7 @@ import { lastListItem, parseBearer, parseHost } from "./headers.ts";
 import { denied, foreignPage, HTTPError, notLocal } from "./refusals.ts";
 import type { FetchInfo, ServeOptions } from "./server.ts";
 
-/** What most `Host` headers of local requests are. Parsing one as a URL would be a large part of the cost of a request. */
-const commonLocalHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
-
-/** The part of a request that a gate reads. A `Request` has it, and so has the adapter for WebSocket handshakes. */
+/** The part of a request that a gate reads: of an HTTP exchange, or of the handshake of a WebSocket. */
 export interface GateRequest {
   /** Method, in upper case. */
   readonly method: string;
@@ -20,6 +17,10 @@ export interface GateRequest {
   readonly headers: HeaderReader;
   /** A token that was sent without a header, by a browser that opens a WebSocket. */
   readonly token?: string | undefined;
+  /** Address of the connection, if the host knows it. */
+  readonly remoteAddress?: string | undefined;
+  /** Whether the operator allowed public access without authentication. @default false */
+  readonly allowPublic?: boolean | undefined;
 }
 
 type HeaderReader = Credentials["headers"];
@@ -34,12 +35,9 @@ export interface Preflight {
 export type Admission = Caller | HTTPError | Preflight;
 
 /** Options of a gate, which servers pass on. */
-export type GateOptions = Pick<ServeOptions, "authenticate" | "cors" | "trustProxy">;
+export type GateOptions = Pick<ServeOptions, "authenticate" | "allowAnonymous" | "cors" | "trustProxy">;
 
-/**
- * Decides whether a request may continue, and identifies its sender. The same for HTTP, MCP and WebSocket. Synchronous
- * unless `authenticate` returns a promise.
- */
+/** Decides whether a request may continue, and identifies its sender. The same for HTTP, MCP and WebSocket. */
 export class Gate {
   /** The security schemes of the authenticator; without schemes for `"none"`. */
   readonly description: Readonly<AuthenticatorDescription>;
@@ -47,6 +45,7 @@ export class Gate {
   readonly vary: string;
   /** Absent for `"none"`. */
   readonly #authentication: Authentication | undefined;
+  readonly #allowAnonymous: boolean;
   readonly #trustProxy: boolean;
   readonly #origins: ReadonlySet<string>;
   readonly #exposedHeaders: string;
@@ -55,6 +54,7 @@ export class Gate {
   constructor(options: GateOptions, exposedHeaders: readonly string[] = []) {
     const authenticator = resolveAuthenticator(options?.authenticate);
     this.#authentication = authenticator && new Authentication(authenticator);
+    this.#allowAnonymous = authenticator === undefined || options.allowAnonymous === true;
     this.#trustProxy = options.trustProxy === true;
     this.#origins = readOrigins(options.cors);
     this.#exposedHeaders = exposedHeaders.join(", ");
@@ -67,35 +67,40 @@ export class Gate {
     return this.#authentication === undefined;
   }
 
-  /** Checks a request. Never throws and never rejects. */
-  readonly check = (request: GateRequest, info?: FetchInfo): Admission | Promise<Admission> => {
-    const { method, url, token } = request;
-    const headers = info?.headers ?? request.headers;
-    if (this.isUnauthenticated && info?.allowPublic !== true && !this.#isLocal(headers, url, info)) return notLocal();
+  /** Whether callers without credentials may call operations that require no rights. */
+  get allowsAnonymous(): boolean {
+    return this.#allowAnonymous;
+  }
+
+  /** Rejects if the authenticator can never accept anyone. */
+  async ready(): Promise<void> {
+    await this.#authentication?.ready();
+  }
+
+  /** Checks a request. Never rejects. */
+  readonly check = async (request: GateRequest, info: FetchInfo = request): Promise<Admission> => {
+    const { method, headers, url } = request;
+    if (this.isUnauthenticated && info.allowPublic !== true && !this.#isLocal(request, info)) return notLocal();
     const origin = headers.get("origin");
     const site = headers.get("sec-fetch-site");
-    if (origin === null && site === null) return this.#identify(headers, token, info, undefined);
     if (origin === null || !this.#origins.has(origin)) {
-      if (isForeignPage(origin, site, this.#publicHost(headers, url))) return foreignPage();
-      return this.#identify(headers, token, info, undefined);
+      const isForeign = (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, url));
+      return isForeign ? foreignPage() : this.#identify(request, info, undefined);
     }
     if (method === "OPTIONS" && headers.has("access-control-request-method")) {
       const requested = headers.get("access-control-request-headers");
       return { kind: "preflight", headers: toPreflightHeaders(origin, requested) };
     }
-    return this.#identify(headers, token, info, {
-      "access-control-allow-origin": origin,
-      "access-control-expose-headers": this.#exposedHeaders,
-    });
+    const exposed = { "access-control-allow-origin": origin, "access-control-expose-headers": this.#exposedHeaders };
+    return this.#identify(request, info, exposed);
   };
 
   /**
    * Calls `end` once when the credentials of a caller expire, are no longer accepted or have fewer rights, until the
-   * returned function is called. When they have more rights, `identity` of the caller has them too, and `onGrown` is
-   * called. Use it for every stream, session and connection. An anonymous caller is not watched.
+   * returned function is called. Use it for every stream, session and connection. An anonymous caller is not watched.
    */
-  watch(caller: Caller, end: (reason: CredentialEnd) => void, onGrown?: () => void): () => void {
-    return this.#authentication?.watch(caller, end, onGrown) ?? (() => {});
+  watch(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
+    return this.#authentication?.watch(caller, end) ?? (() => {});
   }
 
   /** Returns the value of `WWW-Authenticate` for a response with 401. The parameters are those of the scheme `Bearer`. */
@@ -120,10 +125,9 @@ export class Gate {
   }
 
   /** Returns whether a request is from this machine and for it. The host may not know the address of the client. */
-  #isLocal(headers: HeaderReader, url: string, info: FetchInfo | undefined): boolean {
-    const address = info?.remoteAddress;
-    if (address !== undefined && address !== "127.0.0.1" && !isLoopbackHost(address)) return false;
-    const isLocalHost = (host: string) => commonLocalHost.test(host) || isLoopbackHost(parseHost(host)?.hostname ?? "");
+  #isLocal({ headers, url }: GateRequest, { remoteAddress }: FetchInfo): boolean {
+    if (remoteAddress !== undefined && !isLoopbackHost(remoteAddress)) return false;
+    const isLocalHost = (host: string) => isLoopbackHost(parseHost(host)?.hostname ?? "");
     const publicHost = this.#forwarded(headers, "host");
     return isLocalHost(ownHost(headers, url)) && (publicHost === undefined || isLocalHost(publicHost));
   }
@@ -137,31 +141,30 @@ export class Gate {
     return this.#trustProxy ? lastListItem(headers.get(`x-forwarded-${name}`)) : undefined;
   }
 
-  #identify(
-    headers: HeaderReader,
-    sentToken: string | undefined,
-    info: FetchInfo | undefined,
+  async #identify(
+    { headers, token: sentToken }: GateRequest,
+    info: FetchInfo,
     corsHeaders: Caller["headers"],
-  ): Admission | Promise<Admission> {
+  ): Promise<Caller | HTTPError> {
     const authorization = headers.get("authorization");
     const bearer = authorization === null ? undefined : parseBearer(authorization);
     const token = bearer === undefined ? sentToken : bearer;
-    const remoteAddress = this.#forwarded(headers, "for") ?? info?.remoteAddress;
+    const remoteAddress = this.#forwarded(headers, "for") ?? info.remoteAddress;
     const credentials: Credentials = { headers, token: token ?? undefined, remoteAddress };
-    if (this.#authentication === undefined) {
-      const expiresAt = Number.POSITIVE_INFINITY;
-      return { kind: "caller", identity: undefined, expiresAt, credentials, changes: 0, headers: corsHeaders };
+    const expiresAt = Number.POSITIVE_INFINITY;
+    const anonymous: Caller = { kind: "caller", identity: undefined, expiresAt, credentials, headers: corsHeaders };
+    if (this.#authentication === undefined) return anonymous;
+    try {
+      if (token === null || token === "") throw malformedToken();
+      const caller = await this.#authentication.identify(credentials);
+      if (caller.identity === undefined && !this.#allowAnonymous)
+        return new HTTPError(401, noCredentials(), corsHeaders);
+      return corsHeaders === undefined ? caller : { ...caller, headers: corsHeaders };
+    } catch (thrown) {
+      const error = mapError(thrown);
+      if (error.code === "UNAVAILABLE") return new HTTPError(503, error, corsHeaders);
+      return new HTTPError(401, error, { ...corsHeaders, "www-authenticate": this.challenge([invalidToken]) });
     }
-    if (token === null || token === "") return this.#admit(malformedToken(), corsHeaders);
-    const result = this.#authentication.identify(credentials);
-    if (result instanceof Promise) return result.then((later) => this.#admit(later, corsHeaders));
-    return this.#admit(result, corsHeaders);
-  }
-
-  #admit(result: Caller | CallError, headers: Caller["headers"]): Admission {
-    if (!(result instanceof CallError)) return headers === undefined ? result : { ...result, headers };
-    if (result.code === "UNAVAILABLE") return new HTTPError(503, result, headers);
-    return new HTTPError(401, result, { ...headers, "www-authenticate": this.challenge([invalidToken]) });
   }
 }
 
@@ -170,6 +173,10 @@ export const invalidToken = 'error="invalid_token"';
 
 function malformedToken(): CallError {
   return denied("The Authorization header is malformed or repeated. Send one header: Authorization: Bearer <token>.");
+}
+
+function noCredentials(): CallError {
+  return denied("Authentication is required. Send a token or key that this server accepts.");
 }
 
 function resolveAuthenticator(given: ServeOptions["authenticate"] | undefined): Authenticator | undefined {

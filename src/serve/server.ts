@@ -2,6 +2,7 @@ import type { StopOptions } from "../call/index.ts";
 import type { Limits } from "../operation/index.ts";
 import type { OperationSelection } from "../registry/index.ts";
 import type { Authenticator, IdentifyCaller } from "./authenticator.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** What the host of a server knows about a request. */
 export interface FetchInfo {
@@ -31,6 +32,11 @@ export type CloseOptions = StopOptions;
 export interface RegistryServer extends AsyncDisposable {
   /** Whether it serves callers without authentication, so that `listen` accepts only addresses of this machine. */
   readonly isUnauthenticated: boolean;
+  /**
+   * Rejects if the server can never serve anyone, because a package is missing or its authenticator is not configured
+   * correctly. `listen` waits for it and rejects with the same error.
+   */
+  ready?(): Promise<void>;
   /** Lets running calls finish, ends subscriptions with `UNAVAILABLE`, and refuses new requests with 503. */
   close(options?: CloseOptions): Promise<void>;
 }
@@ -39,6 +45,11 @@ export interface RegistryServer extends AsyncDisposable {
 export interface FetchServer extends RegistryServer {
   /** Handles a request. Never rejects. A bound function, so that it can be passed on. */
   readonly fetch: (request: Request, info?: FetchInfo) => Response | Promise<Response>;
+  /**
+   * Handles an exchange of a host that does not need a `Request` and a `Response`, such as `listen`. A bound function.
+   * @default `fetch` handles its request
+   */
+  readonly handle?: ((exchange: Exchange) => void | Promise<void>) | undefined;
   /** Returns the paths of its routes, below the one at which it is mounted. `listen` warns about those that it hides. */
   readonly paths?: () => readonly string[];
   /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */
@@ -58,6 +69,11 @@ export interface ServeOptions extends OperationSelection {
    * unless `listen` allows others with `allowPublic`.
    */
   authenticate: Authenticator | IdentifyCaller | "none";
+  /**
+   * Serves callers without credentials, who may then call the operations that require no rights. Otherwise every request
+   * without credentials is refused with 401. @default only with `authenticate: "none"`
+   */
+  allowAnonymous?: boolean | undefined;
   /** Which web pages of other origins may send requests. @default none */
   cors?: CORSOptions | undefined;
   /** Reads the client's address and the public URL from `X-Forwarded-*`. Set it only behind a proxy. @default false */
@@ -66,7 +82,10 @@ export interface ServeOptions extends OperationSelection {
   exposeErrors?: boolean | undefined;
   /** Time limit of calls that arrive without one, in ms; `Infinity` for no limit. @default 30,000 */
   defaultTimeout?: number | undefined;
-  /** Maximum time limit that a caller can request, in ms; `Infinity` for no limit. @default one hour */
+  /**
+   * Maximum time limit of a call, in ms; `Infinity` for no limit. It also limits calls that request no limit.
+   * @default one hour, or `defaultTimeout` if that is longer
+   */
   maxTimeout?: number | undefined;
   /** Limits on requests and running calls. */
   limits?: Limits | undefined;

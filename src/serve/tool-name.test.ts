@@ -13,14 +13,14 @@ describe("toToolName", () => {
   });
 
   test.each([
-    ["an underscore in the namespace", "my_tasks.create", /^my_tasks_create_[0-9a-f]{10}$/],
-    ["another character", "github.issues/create", /^github_issues_create_[0-9a-f]{10}$/],
-    ["a dot in the name", "fs.read.file", /^fs_read_file_[0-9a-f]{10}$/],
-    ["too many characters", `a.${"b".repeat(63)}`, /^a_b{51}_[0-9a-f]{10}$/],
-    ["no readable character", "タスク.作成", /^_[0-9a-f]{10}$/],
-    ["a name that looks like a hash", "task.create_0123456789", /^task_create_0123456789_[0-9a-f]{10}$/],
-    ["the name of a search tool", "search.operations", /^search_operations_[0-9a-f]{10}$/],
-    ["the name of a search tool", "call.operation", /^call_operation_[0-9a-f]{10}$/],
+    ["an underscore in the namespace", "my_tasks.create", /^my_tasks_create_[0-9a-f]{16}$/],
+    ["another character", "github.issues/create", /^github_issues_create_[0-9a-f]{16}$/],
+    ["a dot in the name", "fs.read.file", /^fs_read_file_[0-9a-f]{16}$/],
+    ["too many characters", `a.${"b".repeat(63)}`, /^a_b{45}_[0-9a-f]{16}$/],
+    ["no readable character", "タスク.作成", /^_[0-9a-f]{16}$/],
+    ["a name that looks like a hash", "task.create_0123456789abcdef", /^task_create_0123456789abcdef_[0-9a-f]{16}$/],
+    ["the name of a search tool", "search.operations", /^search_operations_[0-9a-f]{16}$/],
+    ["the name of a search tool", "call.operation", /^call_operation_[0-9a-f]{16}$/],
   ])("adds a hash for %s", (_reason, id, name) => {
     expect(toToolName(id)).toMatch(name);
   });

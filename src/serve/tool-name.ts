@@ -1,3 +1,4 @@
+import { sha256 } from "../internal/sha256.ts";
 import { parseOperationId } from "../operation/index.ts";
 
 /** Maximum length of a tool name that all hosts and model APIs accept. */
@@ -16,7 +17,7 @@ const reserved: ReadonlySet<string> = new Set(Object.values(searchToolNames));
 const plainNamespace = /^[A-Za-z0-9-]+$/;
 const plainName = /^[A-Za-z0-9_-]+$/;
 /** The end of a name with a hash. */
-const hashed = /_[0-9a-f]{10}$/;
+const hashed = /_[0-9a-f]{16}$/;
 
 /**
  * Returns the name of an operation as a tool of MCP and of model APIs: 1 to 64 letters, digits, `_` and `-`. It depends
@@ -28,18 +29,8 @@ export function toToolName(id: string): string {
   const isUnambiguous =
     plainNamespace.test(namespace) && plainName.test(name) && !hashed.test(joined) && !reserved.has(joined);
   if (isUnambiguous && joined.length <= maxToolNameLength) return joined;
-  const hash = hashText(id);
+  // With 64 bits, a foreign operation cannot choose an id that has the name of another operation.
+  const hash = sha256(id).slice(0, 16);
   const readable = joined.replace(/[^A-Za-z0-9-]+/g, "_").slice(0, maxToolNameLength - hash.length - 1);
   return `${readable.replace(/_+$/, "")}_${hash}`;
-}
-
-/** Returns ten hexadecimal digits. It is not cryptographic: a foreign id can be chosen so that its hash equals another one. */
-function hashText(text: string): string {
-  let hash = 0xcbf29ce484222325n; // FNV-1a with 64 bits, folded to 40.
-  for (let index = 0; index < text.length; index++) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(index))) * 0x100000001b3n);
-  }
-  return BigInt.asUintN(40, hash ^ (hash >> 24n))
-    .toString(16)
-    .padStart(10, "0");
 }

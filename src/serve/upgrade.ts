@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { statusTexts } from "../internal/http.ts";
+import { statusTexts } from "../transport/http-form.ts";
 import type { FetchInfo, RegistryServer } from "./server.ts";
 
 /** A server of connections such as WebSockets, which start with an `upgrade` event of Node's HTTP servers. */

@@ -14,6 +14,28 @@ export const problemType = "application/problem+json";
 /** Media type of the values of a subscription. */
 export const eventStreamType = "text/event-stream";
 
+/** Names of the error statuses that servers send (RFC 9110, section 15). HTTP/2 and other runtimes than Node have none. */
+export const statusTexts: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  410: "Gone",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  499: "Client Closed Request",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
 /**
  * The end of a stream. Parsers report the comment; the event has no data, so that no consumer takes it for a value. A client
  * that reconnects with its id has received everything.

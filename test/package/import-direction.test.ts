@@ -16,12 +16,12 @@ test.each([
   [
     "from/openapi/a.ts",
     'import { x } from "../mcp/index.ts";',
-    "from/openapi may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, middleware, transport/http-form.ts, transport/unsendable.ts",
+    "from/openapi may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, middleware, transport/http-form.ts, transport/network-error.ts, transport/unsendable.ts",
   ],
   [
     "from/mcp/a.ts",
     'type X = import("../../registry/index.ts").X;',
-    "from/mcp may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, transport/line-reader.ts, transport/mcp-form.ts, transport/unsendable.ts",
+    "from/mcp may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, transport/line-reader.ts, transport/mcp-form.ts, transport/network-error.ts, transport/unsendable.ts",
   ],
   ["middleware/a.ts", 'import { x } from "../registry/index.ts";', "middleware imports types only from registry"],
   ["registry/a.ts", 'import { x } from "../from/source.ts";', "registry imports types only from from/source.ts"],

@@ -352,7 +352,10 @@ describe("the OpenAPI document", () => {
       key: { type: "apiKey", in: "header", name: "x-api-key" },
     } as const;
     const describe = () => ({ securitySchemes, headers: ["authorization", "x-api-key"] });
-    const document = await documentOf([create], { authenticate: { authenticate: byScopes, describe } });
+    const document = await documentOf([create], {
+      authenticate: { authenticate: byScopes, describe },
+      allowAnonymous: true,
+    });
     expect(document).toMatchObject({ security: [{ token: [] }, { key: [] }], components: { securitySchemes } });
   });
 
@@ -374,7 +377,7 @@ describe("the OpenAPI document", () => {
       operation({ name: "open" }),
       operation({ name: "closed", accessControl: { requiredScopes: ["read"] } }),
     );
-    await using server = serveHTTP(registry, { authenticate: byScopes });
+    await using server = serveHTTP(registry, { authenticate: byScopes, allowAnonymous: true });
     const etagFor = async (scopes?: string) => (await ask(server, scopes)).headers.get("etag");
     expect(await etagFor("other")).toBe(await etagFor());
     expect(await etagFor("read")).not.toBe(await etagFor());
@@ -390,7 +393,7 @@ describe("the OpenAPI document", () => {
   });
 
   test("is revalidated by its hash, and varies with the headers that identify callers", async () => {
-    await using server = serveHTTP(registryOf(operation()), { authenticate: byScopes });
+    await using server = serveHTTP(registryOf(operation()), { authenticate: byScopes, allowAnonymous: true });
     const first = await ask(server);
     const etag = first.headers.get("etag")!;
     expect(Object.fromEntries(first.headers)).toEqual({

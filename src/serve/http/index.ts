@@ -9,6 +9,7 @@ export type {
   IdentifyCaller,
   SecurityScheme,
 } from "../authenticator.ts";
+export type { Exchange, Heartbeat, RunStream } from "../exchange.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 export type { DocumentInfo } from "./document.ts";
 export type { ServeHTTPOptions } from "./http-host.ts";

@@ -1,8 +1,7 @@
 import { toBase64 } from "../../internal/base64.ts";
-import { statusTexts } from "../../internal/http.ts";
 import { truncate } from "../../internal/text.ts";
 import type { CallErrorJSON, ResponseEnvelope, ResponseMeta } from "../../operation/inside.ts";
-import { toJSONText } from "../../transport/http-form.ts";
+import { statusTexts, toJSONText } from "../../transport/http-form.ts";
 import { readBytes, toPublicMeta } from "../outcome.ts";
 
 /** Headers that web pages of allowed origins may read. */

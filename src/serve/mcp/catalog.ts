@@ -1,12 +1,9 @@
-import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import type { Identity } from "../../operation/index.ts";
 import { searchToolNames, toToolName } from "../tool-name.ts";
 import type { ServedOperation, VisibleOperations } from "../visible.ts";
 import { searchTools } from "./search-tools.ts";
 import { describeTool, type ProtocolEra, type ToolDescription } from "./tool.ts";
-
-const log = logger("serve", "mcp");
 
 /**
  * The tools that `tools/list` returns: one for each operation, or tools that find, describe and call operations. `auto`
@@ -41,7 +38,7 @@ export class ToolCatalog {
 
   /** Finds an operation by the name of its tool, even if the caller does not see it: the call then fails with `ACCESS_DENIED`. */
   find(name: string): ServedOperation | undefined {
-    return this.visible.all.derive("mcp", ({ operations }) => indexByName(operations)).get(name) ?? undefined;
+    return this.visible.all.derive("mcp", ({ operations }) => indexByName(operations)).get(name);
   }
 
   /** Finds an operation by its id or by the name of its tool. */
@@ -84,21 +81,22 @@ export class ToolCatalog {
 
   #listFor(identity: Identity | undefined, era: ProtocolEra): readonly ToolDescription[] {
     if (this.contentFor(identity) === searchTools) return searchTools;
+    const isListed = (operation: ServedOperation) => this.find(toToolName(operation.id)) === operation;
     const describe = (operation: ServedOperation) => describeTool(operation, era);
-    const isListed = ({ name }: ToolDescription) => this.find(name) !== undefined;
-    return this.visible.for(identity).derive(`mcp:${era}`, (set) => set.operations.map(describe).filter(isListed));
+    return this.visible.for(identity).derive(`mcp:${era}`, (set) => set.operations.filter(isListed).map(describe));
   }
 }
 
-/** Operations with the same name have no tool, so that a foreign operation cannot take the name of another one. */
-function indexByName(operations: readonly ServedOperation[]): ReadonlyMap<string, ServedOperation | null> {
-  const byName = new Map<string, ServedOperation | null>();
-  for (const operation of operations) {
+/**
+ * Finds operations by the names of their tools. Should two have the same name, a foreign operation does not take it from an
+ * operation of the program, nor from one that was there before.
+ */
+function indexByName(operations: readonly ServedOperation[]): ReadonlyMap<string, ServedOperation> {
+  const byName = new Map<string, ServedOperation>();
+  const isOwn = ({ owner }: ServedOperation) => owner === undefined;
+  for (const operation of [...operations.filter(isOwn), ...operations]) {
     const name = toToolName(operation.id);
-    const isTaken = byName.has(name);
-    byName.set(name, isTaken ? null : operation);
-    const message = "Two operations have the tool name {name}, so neither is listed. {id} is one of them. Rename one.";
-    if (isTaken) log.warn(message, { name, id: operation.id });
+    if (!byName.has(name)) byName.set(name, operation);
   }
   return byName;
 }

@@ -5,6 +5,7 @@ export type {
   IdentifyCaller,
   SecurityScheme,
 } from "../authenticator.ts";
+export type { Exchange, Heartbeat, RunStream } from "../exchange.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 export type { MCPListMode } from "./catalog.ts";
 export type { MCPServerOptions } from "./mcp-host.ts";

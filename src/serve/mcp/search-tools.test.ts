@@ -33,7 +33,8 @@ const authenticate = ({ token }: { token?: string | undefined }) => {
 };
 
 describe.each(generations)("a client of %s that sees more than 60 operations", (generation) => {
-  const open = (token?: string) => connect(serve(registry, { authenticate }), generation, { token });
+  const open = (token?: string) =>
+    connect(serve(registry, { authenticate, allowAnonymous: true }), generation, { token });
 
   test("receives three tools, and finds, describes and calls operations with them", async () => {
     const client = await open("bob");

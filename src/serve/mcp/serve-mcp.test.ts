@@ -287,32 +287,6 @@ describe.each(generations)("a client of %s", (generation) => {
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["math_add", "test_new"]);
   });
 
-  test("is notified when it sees more tools, because its identity has more scopes", async () => {
-    const scopes = Array.from({ length: 90 }, (_, index) => `scope-${index}`);
-    const hidden = scopes.map((scope) => operation({ name: scope, accessControl: { requiredScopes: [scope] } }));
-    let count = 0;
-    const listeners = new Set<() => void>();
-    const authenticate = {
-      authenticate: () => ({ id: "ada", scopes: scopes.slice(0, count) }),
-      onChange: (listener: () => void) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
-    };
-    let notified = 0;
-    const onTools = () => notified++;
-    const server = serve(registryOf(...hidden), { authenticate, mode: "tools" });
-    const client = await connect(server, generation, { token: "t", onTools });
-    await until(async () => {
-      expect((await client.listTools()).tools.length).toBe(count);
-      if (notified > 0) return true;
-      count += 1; // Again, because a legacy client opens its stream later.
-      for (const listener of listeners) listener();
-      return false;
-    });
-    expect(count).toBeGreaterThan(0);
-  });
-
   test("collects the values of a subscription", async () => {
     const registry = registryOf(
       subscription(

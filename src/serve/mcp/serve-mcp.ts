@@ -163,7 +163,7 @@ class MCPServer implements FetchServer {
     const subscribe: ServerEventBus["subscribe"] = (listener) => {
       const notify = () => listener({ kind: "tools_list_changed" });
       const unfollow = this.#host.followTools(() => caller.identity, notify);
-      const unwatch = this.#gate.watch(caller, () => void handler.close(), this.#host.compareTools);
+      const unwatch = this.#gate.watch(caller, () => void handler.close());
       if (this.#streams.size >= maxStreams) void findExcess([...this.#streams]).handler.close();
       const stream = { caller, handler };
       this.#streams.add(stream);

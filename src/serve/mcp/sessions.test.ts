@@ -66,7 +66,9 @@ describe.each(generations)("a client of %s", (generation) => {
     ["eve", ["test_open"]],
     [undefined, ["test_open"]],
   ])("with the token of %s sees and calls only what its scopes allow", async (token, names) => {
-    const client = await connect(serve(registry, { authenticate: users() }), generation, { token });
+    const client = await connect(serve(registry, { authenticate: users(), allowAnonymous: true }), generation, {
+      token,
+    });
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(names);
     const call = client.callTool({ name: "test_write" });
     if (token === "ada") expect((await call).content).toEqual([{ type: "text", text: "ada" }]);
@@ -98,7 +100,7 @@ test("the response with 401 names the metadata of the protected resource", async
     headers: ["authorization"],
     authorizationServers: ["https://issuer.example.com"],
   });
-  const server = serve(registry, { authenticate: users({ describe: describeIt }) });
+  const server = serve(registry, { authenticate: users({ describe: describeIt }), allowAnonymous: true });
   const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "test_read" } };
   const { status, headers } = await post(server, call);
   const url = "http://localhost/.well-known/oauth-protected-resource/mcp";
@@ -150,7 +152,7 @@ function waiting(options: Partial<ServeMCPOptions> = {}) {
 
 describe("sessions", () => {
   test("belong to the identity that opened them", async () => {
-    const server = serve(registry, { authenticate: users() });
+    const server = serve(registry, { authenticate: users(), allowAnonymous: true });
     const [ada, anonymous] = [await openSession(server, "ada"), await openSession(server)];
     expect(await statusOf(server, ada, "ada")).toBe(200);
     expect(await statusOf(server, ada, "ada-new")).toBe(200);

@@ -240,7 +240,7 @@ export class Sessions {
     this.#sessions.delete(session.sessionId);
     this.#sessions.set(session.sessionId, session);
     session.unwatch();
-    session.unwatch = this.#gate.watch(caller, () => this.#end(session), this.#host.compareTools);
+    session.unwatch = this.#gate.watch(caller, () => this.#end(session));
   }
 
   #endWhenIdle(session: Session): void {

@@ -98,7 +98,7 @@ describe("who may connect", () => {
   const authenticate = bearerTokens([{ hash, identity: ada }]);
 
   test("the identity of the connection is that of every call, and a follower needs none of its own", async () => {
-    const { url } = await serve({ authenticate });
+    const { url } = await serve({ authenticate, allowAnonymous: true });
     const [known, anonymous] = [await dial(url, token), await dial(url)];
     expect((await known.call("task.whoami", {})).data).toBe("ada");
     expect((await known.call("task.list", {})).data).toEqual(["one"]);
@@ -107,6 +107,11 @@ describe("who may connect", () => {
     const follower = new OperationRegistry();
     await follower.follow(peerSource(known));
     expect((await follower.execute("task.list", {})).data).toEqual(["one"]);
+  });
+
+  test("a connection without a token is refused, unless allowAnonymous is set", async () => {
+    expect(await statusOf((await serve({ authenticate })).url)).toBe(401);
+    expect(await statusOf((await serve({ authenticate, allowAnonymous: true })).url)).toBe(101);
   });
 
   test("a token is checked before the connection is made, from the header or the sub-protocol", async () => {
@@ -228,7 +233,7 @@ test("a client that is identified after the server was closed is refused", async
 
 test("no frame names an operation that the caller may not see", async () => {
   const { token, hash } = createToken();
-  const { url } = await serve({ authenticate: bearerTokens([{ hash, identity: ada }]) });
+  const { url } = await serve({ authenticate: bearerTokens([{ hash, identity: ada }]), allowAnonymous: true });
   /** Returns the ids in all frames up to the reply of a call. */
   const idsOf = (authorization?: string) =>
     new Promise<string[]>((resolve) => {

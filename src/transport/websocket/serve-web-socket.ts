@@ -23,7 +23,7 @@ export interface ServeWebSocketOptions extends ServeOptions {
  * const listener = await listen({ "/calls": serveWebSocket(registry, { authenticate }) }, { port: 3000 });
  */
 export function serveWebSocket(registry: OperationRegistry, options: ServeWebSocketOptions): UpgradeHandler {
-  const transport = new WebSocketServer(loadWS("a WebSocket server"), { ...options, allowAnonymous: true });
+  const transport = new WebSocketServer(loadWS("a WebSocket server"), options);
   const { authenticate, exposeErrors = false, ...others } = options;
   const callMap = new PendingRequestMap(transport);
   const outcome = createOutcomeFilter(registry, exposeErrors);

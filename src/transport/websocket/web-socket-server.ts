@@ -129,53 +129,36 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     const admission = await this.#gate.check(toGateRequest(request), { ...info, remoteAddress });
     if (admission.kind === "preflight") return refuseUpgrade(socket, 400, "A handshake must be a GET request.");
     if (admission.kind === "refusal") {
-      return refuseUpgrade(socket, admission.status, admission.message, admission.headers);
+      const challenge = admission.status === 401 && { "www-authenticate": this.#gate.challenge() };
+      return refuseUpgrade(socket, admission.status, admission.message, { ...challenge, ...admission.headers });
     }
     const { identity } = admission;
-    const { allowAnonymous = this.#gate.isUnauthenticated } = this.#options;
-    if (identity === undefined && !allowAnonymous) {
-      return refuseUpgrade(socket, 401, "A token is required.", { "www-authenticate": this.#gate.challenge() });
-    }
     const ws = await this.#ws;
     if (this.isClosed) return refuseUpgrade(socket, 503, "The server is closing.");
     const { maxMessage } = this.#limits;
     const maxReceived = identity === undefined ? Math.min(maxMessage, maxAnonymousMessage) : maxMessage;
     createEndpoint(ws, maxReceived).handleUpgrade(request, socket, head, (opened) => {
       const webSocket = opened as unknown as WebSocketLike;
-      const connection = this.#connect(webSocket, socket as ByteCounter, () => admission.identity, maxReceived);
-      const stopWatching = this.#gate.watch(
-        admission,
-        (reason) => {
-          connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason, true));
-          // The client can reconnect with a new token.
-          connection.close(new Error("The token of the connection has expired or was removed"));
-        },
-        () => this.requireServing().introduce(connection), // It may see more operations.
-      );
+      const connection = this.#connect(webSocket, socket as ByteCounter, identity, maxReceived);
+      const stopWatching = this.#gate.watch(admission, (reason) => {
+        connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason, true));
+        // The client can reconnect with a new token.
+        connection.close(new Error("The token of the connection has expired or was removed"));
+      });
       webSocket.addEventListener("close", stopWatching);
     });
   }
 
-  /** @param identityOf - Returns the identity of the client, which may have more rights later. */
-  #connect(
-    socket: WebSocketLike,
-    bytes: ByteCounter,
-    identityOf: () => Identity | undefined,
-    maxReceived: number,
-  ): Connection {
+  #connect(socket: WebSocketLike, bytes: ByteCounter, identity: Identity | undefined, maxReceived: number): Connection {
     const { acceptOperations = false, announces = "callable" } = this.#options;
     const connection = this.attach(toChannel(socket, bytes), {
       limits: this.#limits,
       maxReceived,
       heartbeat: this.#heartbeat,
-      get identity() {
-        return identityOf();
-      },
+      identity,
       acceptsOperations: acceptOperations,
       passesIdentity: false,
-      ...(announces === "all"
-        ? {}
-        : { shows: ({ accessControl }) => checkScopes(accessControl, identityOf()) === true }),
+      ...(announces === "all" ? {} : { shows: ({ accessControl }) => checkScopes(accessControl, identity) === true }),
     });
     this.#sockets.set(connection, socket);
     listen(socket, (message) => connection.receive(message));

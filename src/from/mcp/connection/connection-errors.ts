@@ -1,9 +1,9 @@
 import type { ProtocolError } from "@modelcontextprotocol/client";
-import { findNetworkFailure } from "../../../internal/network-error.ts";
 import { getOwn, isObject } from "../../../internal/objects.ts";
 import { redact } from "../../../internal/secrets.ts";
 import { quote, truncate } from "../../../internal/text.ts";
 import { CallError, type CallErrorOptions, isCallError } from "../../../operation/index.ts";
+import { findNetworkFailure } from "../../../transport/network-error.ts";
 import { describeEnd, type ProgramEnd, toEndDetails } from "./program-output.ts";
 import type { SDK } from "./settings.ts";
 

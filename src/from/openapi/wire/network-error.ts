@@ -1,5 +1,5 @@
-import { findNetworkFailure } from "../../../internal/network-error.ts";
 import type { CallError } from "../../../operation/index.ts";
+import { findNetworkFailure } from "../../../transport/network-error.ts";
 import { badResponse, unavailable } from "../errors.ts";
 
 /** Ports that `fetch` refuses before it connects (Fetch Standard, "bad port"). */

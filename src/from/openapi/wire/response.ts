@@ -1,9 +1,9 @@
 import type { Bytes } from "../../../internal/base64.ts";
 import { BodyTooLarge, readBody } from "../../../internal/body.ts";
-import { statusTexts } from "../../../internal/http.ts";
 import { redact, redactDeep } from "../../../internal/secrets.ts";
 import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
+import { statusTexts } from "../../../transport/http-form.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import { parseForeign, TooDeep } from "./json.ts";

@@ -1,0 +1,243 @@
+import { BodyTooLarge, readBody } from "../internal/body.ts";
+import { logger } from "../internal/log.ts";
+import { deferTurn, startTimer, type Timer } from "../internal/timers.ts";
+import { CallError } from "../operation/inside.ts";
+import { statusTexts } from "../transport/http-form.ts";
+import { bodyTooLarge, bodyUsed } from "./refusals.ts";
+import type { FetchInfo } from "./server.ts";
+
+const log = logger("serve");
+
+/** Writes the body of a stream. `write` resolves when the client has room for more, and rejects when it has disconnected. */
+export type RunStream = (write: (text: string) => Promise<void>) => Promise<void>;
+
+/** What is written to a stream that is idle, so that proxies do not close it. */
+export interface Heartbeat {
+  /** What is written. */
+  readonly text: string;
+  /** Time in ms between two of them. */
+  readonly everyMs: number;
+}
+
+/**
+ * A request and its response, the same for every host: Node's sockets, and functions from a `Request` to a `Response`.
+ * Reply once: with `reply`, `stream` or `send`. A further reply, or one to a client that has disconnected, has no effect.
+ */
+export interface Exchange {
+  /** Method, in upper case. */
+  readonly method: string;
+  /** The absolute URL, normalised as by `URL`. */
+  readonly url: string;
+  /** The path of the URL, still percent-encoded. */
+  readonly path: string;
+  /** The query of the URL without its question mark; `""` without a query. */
+  readonly query: string;
+  /** The headers. Names are case-insensitive, and repeated headers are joined with a comma. */
+  readonly headers: Pick<Headers, "get" | "has">;
+  /** The path at which the server is mounted, such as `/api`; `undefined` for the root. */
+  readonly basePath: string | undefined;
+  /** Address of the client, if the host knows it. */
+  readonly remoteAddress: string | undefined;
+  /** Whether the operator allowed public access without authentication. */
+  readonly allowPublic: boolean | undefined;
+  /**
+   * Reads the body; without one, the result is empty. Rejects with an `HTTPError` if it is larger than `maxBytes` or was
+   * read before, and with `ABORTED` if the client disconnects. A client that waits for `100 Continue` receives it now.
+   */
+  bytes(maxBytes: number): Promise<Uint8Array>;
+  /** Calls the listener when the client has disconnected or the response was sent, also if that has happened already. */
+  onClose(listener: () => void): void;
+  /** Sends a response. Its body is not sent to a HEAD request. */
+  reply(status: number, headers: Readonly<Record<string, string>>, body?: string | Uint8Array | null): void;
+  /**
+   * Sends a response with status 200 whose body `run` writes. It ends when `run` resolves, and breaks off when `run`
+   * rejects. What is written in one turn of the event loop is sent together. For a HEAD request, `run` is not called.
+   */
+  stream(headers: Readonly<Record<string, string>>, run: RunStream, heartbeat?: Heartbeat): void;
+  /** The request for servers that need one. It has no body if `bytes` has read it. */
+  toRequest(): Request;
+  /** Sends the response of a server that returns one. */
+  send(response: Response): void;
+}
+
+/** Handles an exchange: replies before or after it returns. */
+type HandleExchange = (exchange: Exchange) => void | Promise<void>;
+
+/** Handles an exchange. An error of the server is logged, and the client receives status 500 without its message. */
+async function handleSafely(exchange: Exchange, handle: HandleExchange): Promise<void> {
+  try {
+    await handle(exchange);
+  } catch (error) {
+    log.error("A server failed to handle a request: {error}", { error });
+    replyProblem(exchange, 500, "The server failed to handle the request.");
+  }
+}
+
+/** Sends problem details (RFC 9457) of a request that did not reach an operation. */
+function replyProblem(
+  exchange: Pick<Exchange, "reply">,
+  status: number,
+  detail: string,
+  headers?: Readonly<Record<string, string>>,
+): void {
+  const title = statusTexts[status] ?? "Error";
+  const fixed = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+  exchange.reply(
+    status,
+    { "content-type": "application/problem+json", ...fixed, ...headers },
+    JSON.stringify({ title, status, detail }),
+  );
+}
+
+/** The client has disconnected before it received the response. */
+function clientGone(cause?: unknown): CallError {
+  return new CallError("ABORTED", "The client has disconnected.", undefined, { cause, mayHaveRun: false });
+}
+
+/** The client of a stream. */
+interface TextSink {
+  /** Sends the headers, if they were not sent, and the text. Resolves when the client has room, rejects when it is gone. */
+  write(text: string): Promise<void>;
+  end(): void;
+  /** Ends the connection, so that the client sees that the body is incomplete. */
+  breakOff(error: unknown): void;
+}
+
+/** Maximum number of characters that a stream may be ahead of its client. A single part may exceed it. */
+const maxCharactersAhead = 64 * 1024;
+
+/** Writes a stream to its client. Never rejects. */
+async function runStream(sink: TextSink, run: RunStream, heartbeat?: Heartbeat): Promise<void> {
+  let text = "";
+  let isBroken = false;
+  const flush = async () => {
+    await new Promise<void>(deferTurn); // What is written until then shares one write.
+    do {
+      const part = text;
+      text = "";
+      await sink.write(part);
+    } while (text !== "");
+    flushing = undefined;
+  };
+  const startFlushing = () => {
+    const started = flush();
+    started.catch(() => {
+      isBroken = true;
+    });
+    return started;
+  };
+  let flushing: Promise<void> | undefined = startFlushing(); // Sends the headers, also without a first part.
+  const write = (added: string): Promise<void> => {
+    if (!isBroken) text += added;
+    flushing ??= startFlushing();
+    return isBroken || text.length >= maxCharactersAhead ? flushing : hasRoom;
+  };
+  let timer: Timer | undefined;
+  const beatLater = () => {
+    timer = heartbeat && startTimer(beat, heartbeat.everyMs, { keepsAlive: false });
+  };
+  const beat = () => {
+    if (flushing === undefined) void write(heartbeat!.text);
+    beatLater();
+  };
+  beatLater();
+  try {
+    await run(write);
+    await flushing;
+    sink.end();
+  } catch (error) {
+    sink.breakOff(error);
+    if (!isBroken) log.error("A stream broke off: {error}", { error });
+  } finally {
+    timer?.stop();
+  }
+}
+
+const hasRoom = Promise.resolve();
+
+function ignore(): void {}
+
+/** Lets a server handle a `Request`. Never rejects. */
+export function respondWith(handle: HandleExchange, request: Request, info: FetchInfo | undefined): Promise<Response> {
+  return new Promise((resolve) => void handleSafely(new WebExchange(request, info ?? {}, resolve), handle));
+}
+
+/** An exchange of hosts that pass a `Request` and send the `Response`, such as Hono, Next, Deno and Bun. */
+class WebExchange implements Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Headers;
+  readonly basePath: string | undefined;
+  readonly remoteAddress: string | undefined;
+  readonly allowPublic: boolean | undefined;
+  readonly #request: Request;
+  readonly #resolve: (response: Response) => void;
+  readonly #closed = new AbortController();
+
+  constructor(request: Request, info: FetchInfo, resolve: (response: Response) => void) {
+    const { pathname, search } = new URL(request.url);
+    this.method = request.method;
+    this.url = request.url;
+    this.path = pathname;
+    this.query = search.slice(1);
+    this.headers = request.headers;
+    this.basePath = info.basePath || undefined;
+    this.remoteAddress = info.remoteAddress;
+    this.allowPublic = info.allowPublic;
+    this.#request = request;
+    this.#resolve = resolve;
+  }
+
+  async bytes(maxBytes: number): Promise<Uint8Array> {
+    if (this.#request.bodyUsed) throw bodyUsed();
+    try {
+      return await readBody(this.#request, maxBytes);
+    } catch (error) {
+      throw error instanceof BodyTooLarge ? bodyTooLarge(maxBytes) : clientGone(error);
+    }
+  }
+
+  onClose(listener: () => void): void {
+    for (const { aborted } of [this.#request.signal, this.#closed.signal]) if (aborted) return listener();
+    // A host may report a client that has disconnected with the signal, the stream, or both.
+    const once = () => {
+      this.#request.signal.removeEventListener("abort", once);
+      this.#closed.signal.removeEventListener("abort", once);
+      listener();
+    };
+    this.#request.signal.addEventListener("abort", once);
+    this.#closed.signal.addEventListener("abort", once);
+  }
+
+  reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array | null = null): void {
+    const sent = this.method === "HEAD" || body === "" ? null : body;
+    this.#resolve(new Response(sent as BodyInit | null, { status, headers }));
+  }
+
+  stream(headers: Readonly<Record<string, string>>, run: RunStream, heartbeat?: Heartbeat): void {
+    if (this.method === "HEAD") return this.reply(200, headers);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = writable.getWriter();
+    const encoder = new TextEncoder();
+    writer.closed.catch(() => this.#closed.abort()); // The host has cancelled the body.
+    this.#resolve(new Response(readable, { headers }));
+    const sink: TextSink = {
+      write: async (text) => {
+        if (text !== "") await writer.write(encoder.encode(text));
+      },
+      end: () => void writer.close().catch(ignore),
+      breakOff: (error) => void writer.abort(error).catch(ignore),
+    };
+    void runStream(sink, run, heartbeat);
+  }
+
+  toRequest(): Request {
+    return this.#request;
+  }
+
+  send(response: Response): void {
+    this.#resolve(response);
+  }
+}

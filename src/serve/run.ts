@@ -1,0 +1,167 @@
+import { drain, type RunningRequests } from "../call/inside.ts";
+import { FairShare } from "../internal/fair-share.ts";
+import {
+  aborted,
+  type CallError,
+  credentialEnded,
+  limitExceeded,
+  type Progress,
+  type RequestFields,
+  type ResponseEnvelope,
+  resolveDuration,
+  resolveLimits,
+} from "../operation/inside.ts";
+import { Call, coreOf, type OperationRegistry, type RegistryCore, Subscription } from "../registry/inside.ts";
+import { type Caller, ownerOf } from "./authentication.ts";
+import type { Gate } from "./gate.ts";
+import { serverClosed } from "./refusals.ts";
+import type { CloseOptions, ServeOptions } from "./server.ts";
+
+/** A call that a server has read from a request. */
+export interface ServedCall extends RequestFields {
+  readonly requestId: string;
+  readonly operationId: string;
+  readonly input: unknown;
+  readonly caller: Caller;
+  /** The time limit that the client requests, in ms. */
+  readonly timeout?: number | undefined;
+  /** Receives the progress that the handler reports. */
+  onProgress?(progress: Progress): void;
+  /** Calls the listener when the client has disconnected or has cancelled the call. Later calls of it have no effect. */
+  onClose(listener: (reason?: unknown) => void): void;
+}
+
+/** A call that is running. */
+interface RunningCall {
+  readonly operationId: string;
+  readonly owner: string;
+  readonly isSubscription: boolean;
+  /** Ends it with an error. */
+  end(error: CallError): void;
+}
+
+/**
+ * Runs the calls that a server receives, as promises and iterators. All servers share its rules for time limits, the number
+ * of calls, clients that disconnect, credentials that end, and closing.
+ */
+export class CallRunner implements RunningRequests {
+  readonly #core: RegistryCore;
+  readonly #gate: Gate | undefined;
+  readonly #defaultTimeout: number;
+  readonly #maxTimeout: number;
+  readonly #share: FairShare;
+  readonly #running = new Set<RunningCall>();
+  #onIdle: Array<() => void> = [];
+  #closed: Promise<void> | undefined = undefined;
+
+  /** @param gate - watches the credentials of callers. @default they do not end */
+  constructor(
+    registry: OperationRegistry,
+    options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout" | "limits">,
+    gate?: Gate,
+  ) {
+    const limits = resolveTimeLimits(options);
+    this.#core = coreOf(registry);
+    this.#gate = gate;
+    this.#defaultTimeout = limits.defaultTimeout;
+    this.#maxTimeout = limits.maxTimeout;
+    this.#share = new FairShare(resolveLimits(options.limits).pendingCalls);
+  }
+
+  /** Whether the server was closed. It must refuse further requests. */
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Runs a query or mutation. Rejects with a `CallError`; with `ABORTED` when the client disconnects. */
+  async call(request: ServedCall): Promise<ResponseEnvelope> {
+    const { requestId, operationId, caller, metadata, input } = request;
+    const owner = this.#admit(caller);
+    const deadline = toDeadline(Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout));
+    const reportProgress = (progress: Progress) => request.onProgress?.(progress);
+    const origin = { requestId, depth: 0, isRemote: true, reportProgress };
+    const call = Call.incoming(this.#core, operationId, { identity: caller.identity, deadline, metadata }, origin);
+    const running: RunningCall = { operationId, owner, isSubscription: false, end: call.end };
+    this.#running.add(running);
+    try {
+      request.onClose((reason) => {
+        if (this.#running.has(running)) call.abort(reason);
+      });
+      return await call.run(input);
+    } finally {
+      this.#leave(running);
+    }
+  }
+
+  /**
+   * Starts a subscription with the first `next()`. It ends with an error when the client disconnects, or when its credentials
+   * expire or are removed. Throws a `CallError` if it must not start. Read it to its end, or call `return()`.
+   */
+  values(request: ServedCall): AsyncIterableIterator<ResponseEnvelope, undefined> {
+    const { requestId, operationId, caller, metadata, lastEventId, input, timeout } = request;
+    const owner = this.#admit(caller);
+    const deadline = timeout === undefined ? undefined : toDeadline(Math.min(timeout, this.#maxTimeout));
+    const options = { identity: caller.identity, metadata, lastEventId, deadline };
+    let stopWatching: (() => void) | undefined;
+    const onEnd = () => {
+      stopWatching?.();
+      this.#leave(running);
+    };
+    const origin = { requestId, depth: 0, isRemote: true, reportProgress() {}, onEnd };
+    const subscription = new Subscription(this.#core, operationId, input, options, origin);
+    const end = (error: CallError) => {
+      if (this.#running.has(running)) subscription.endWith(error);
+    };
+    const running: RunningCall = { operationId, owner, isSubscription: true, end };
+    this.#running.add(running);
+    stopWatching = this.#gate?.watch(caller, (reason) => end(credentialEnded(operationId, reason, true)));
+    request.onClose((reason) => end(aborted(operationId, reason, true)));
+    return subscription.values;
+  }
+
+  /** Lets running calls finish, and ends subscriptions with `UNAVAILABLE`. The options of the first call apply. */
+  close(options: CloseOptions = {}): Promise<void> {
+    this.#closed ??= drain(async () => {}, this, options);
+    return this.#closed;
+  }
+
+  end(which: "subscriptions" | "all", toError: (operationId: string) => CallError): void {
+    for (const call of [...this.#running]) {
+      if (which === "all" || call.isSubscription) call.end(toError(call.operationId));
+    }
+  }
+
+  settled(): Promise<void> {
+    return this.#running.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /** Returns the owner of a further call. Throws if it must not start: its request may have been read until now. */
+  #admit(caller: Caller): string {
+    if (this.#closed !== undefined) throw serverClosed();
+    const owner = ownerOf(caller);
+    if (this.#share.take(owner)) return owner;
+    throw limitExceeded("Too many calls are running", "pendingCalls", this.#share.limit);
+  }
+
+  #leave(call: RunningCall): void {
+    if (!this.#running.delete(call)) return;
+    this.#share.release(call.owner);
+    if (this.#running.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}
+
+/**
+ * Returns the time limits of calls from outside, in ms. The maximum also limits calls that request no limit; its default is
+ * never less than their default.
+ */
+function resolveTimeLimits(options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout">) {
+  const never = { infinite: true };
+  const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, 30_000, never);
+  const maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, Math.max(3_600_000, defaultTimeout), never);
+  return { defaultTimeout, maxTimeout };
+}
+
+/** Returns when a time limit from now ends, in ms since the epoch. */
+function toDeadline(timeout: number): number | undefined {
+  return timeout === Number.POSITIVE_INFINITY ? undefined : Date.now() + timeout;
+}
