@@ -66,7 +66,6 @@ export function Palette() {
   return (
     <Dialog title="Search" onClose={close}>
       <input
-        // biome-ignore lint/a11y/noAutofocus: a dialog that is a search starts in its field
         autofocus
         class="palette-input"
         role="combobox"
