@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -11,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { copyTree } from "../mutants/tree.ts";
 import { root } from "../subpaths.ts";
@@ -47,11 +48,13 @@ export function prepareCurrent(print: (line: string) => void): string {
   const installed = join(home, "installed");
   if (existsSync(installed)) return installed;
   print("Building the working tree");
-  const tree = join(home, "tree");
-  rmSync(tree, { recursive: true, force: true });
-  copyTree(root, tree, undefined);
-  install(pack(tree), installed, root);
-  rmSync(tree, { recursive: true });
+  const tree = mkdtempSync(join(tmpdir(), "compare-tree-")); // Two runs may build at the same time.
+  try {
+    copyTree(root, tree, undefined);
+    install(pack(tree), installed, root);
+  } finally {
+    rmSync(tree, { recursive: true, force: true });
+  }
   removeOlder(dirname(home));
   return installed;
 }
@@ -66,8 +69,7 @@ function pack(tree: string): string {
 
 /** Unpacks a tarball and links its dependencies and optional peers, in the versions that `packages` has installed. */
 function install(tarball: string, folder: string, packages: string): void {
-  const draft = `${folder}.draft`;
-  rmSync(draft, { recursive: true, force: true });
+  const draft = `${folder}.${process.pid}`;
   const own = join(draft, "node_modules/@alkdev/operations");
   mkdirSync(own, { recursive: true });
   execFileSync("tar", ["-xzf", tarball, "--strip-components=1", "-C", own]);
@@ -78,7 +80,8 @@ function install(tarball: string, folder: string, packages: string): void {
     symlinkSync(join(packages, "node_modules", name), link);
   }
   writeFileSync(join(draft, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  renameSync(draft, folder); // Last, so that an interrupted installation is not used.
+  if (existsSync(folder)) rmSync(draft, { recursive: true });
+  else renameSync(draft, folder); // Last, so that an interrupted installation is not used.
 }
 
 /** A hash of the files that decide what is packed. */

@@ -107,7 +107,9 @@ test("a connection that is lost may have run the operation", async () => {
 const stream = (...events: string[]) => respondWith(200, "text/event-stream", events.map((it) => `${it}\n\n`).join(""));
 
 test("the values of a subscription end with its last event", async () => {
-  const target = await open(stream(": comment", `data: ${envelopeOf(1)}`, `data: ${envelopeOf(2)}`, "event: end"));
+  const target = await open(
+    stream(": comment", `data: ${envelopeOf(1)}`, `data: ${envelopeOf(2)}`, ": end\nevent: end"),
+  );
 
   expect(await readAll(target.subscribe("a.b", {}))).toEqual([1, 2]);
 });

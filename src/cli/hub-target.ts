@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { openHTTP } from "../client/over-http.ts";
+import { HTTPCaller } from "../client/over-http.ts";
 import { readHubToken } from "../hub/state-folder.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
-import { CallError, isCallError } from "../operation/index.ts";
+import { CallError, isCallError, withDeadline } from "../operation/inside.ts";
 import { type FoundOperation, setToken, type Target, type TargetContext, timeoutsOf, toHubURL } from "./target.ts";
 
 /** Maximum size of a value of a subscription, in bytes: that of a response. */
@@ -17,16 +17,17 @@ export async function openHub(hub: string, context: TargetContext): Promise<Targ
   const timeouts = timeoutsOf(context);
   const hasToken = token !== undefined;
   let hasResponded = false;
-  const caller = openHTTP(url, { limits: { eventBytes: maxEventBytes } }, async (...request) => {
-    const response = await fetchWithNode(...request);
+  const fetch = async (to: string, init: RequestInit) => {
+    const response = await fetchWithNode(to, init);
     hasResponded = true;
     return response;
-  });
+  };
+  const caller = new HTTPCaller(url, { token, fetch, limits: { eventBytes: maxEventBytes } });
   const advise = (error: unknown) => {
     throw withAdvice(error, hasToken, hasResponded);
   };
   const call: Target["call"] = (id, input) =>
-    caller.call(id, input, { token, signal, timeout: timeouts.call }).catch(advise);
+    caller.call(id, input, withDeadline({ signal, timeout: timeouts.call })).catch(advise);
   return {
     label: withoutTrailingSlashes(url.href),
     hasToken,
@@ -37,7 +38,7 @@ export async function openHub(hub: string, context: TargetContext): Promise<Targ
     call,
     subscribe: async function* (id, input) {
       try {
-        yield* caller.subscribe(id, input, { token, signal, timeout: timeouts.subscription });
+        yield* caller.subscribe(id, input, withDeadline({ signal, timeout: timeouts.subscription }));
       } catch (error) {
         advise(error);
       }

@@ -138,14 +138,10 @@ test.each([
   expect(() => connect(to)).toThrow(new TypeError(message));
 });
 
-test("headers of a WebSocket are refused, because browsers cannot send them", async () => {
-  await using client = connect<TaskRegistry>("ws://127.0.0.1/", { headers: { "X-API-Key": "key" } });
-
-  await expect(client.task.whoami()).rejects.toMatchObject({
-    code: "VALIDATION_ERROR",
-    message: "A WebSocket cannot send headers. Pass a token instead.",
-    mayHaveRun: false,
-  });
+test("headers of a WebSocket are refused, because browsers cannot send them", () => {
+  expect(() => connect("ws://127.0.0.1/", { headers: { "X-API-Key": "key" } })).toThrow(
+    new TypeError("A WebSocket cannot send headers. Pass a token instead."),
+  );
 });
 
 test("a WebSocket server is called with the token of the connection", async () => {

@@ -1,8 +1,6 @@
 import type { SignIdentity } from "../call/outgoing/index.ts";
-import { createLookup, setInspection } from "../internal/lookup.ts";
 import { assertObject } from "../internal/objects.ts";
 import {
-  type CallOptions,
   hasCode,
   type Identity,
   type KnownOperations,
@@ -11,13 +9,15 @@ import {
   type Register,
   type RemoteAny,
   type RemoteOperations,
+  type ResponseEnvelope,
   type SubscribeOptions,
   toData,
-  toDataIterator,
+  unwrap,
+  withDeadline,
 } from "../operation/inside.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { WebSocketTransportOptions } from "../transport/websocket/web-socket-client.ts";
-import { LazyConnection } from "./connection.ts";
+import { LazyCaller } from "./lazy-caller.ts";
 import { createRemoteResult } from "./remote-result.ts";
 
 /** Options of {@link connect}. */
@@ -37,7 +37,10 @@ export interface ConnectOptions {
    * Subscriptions have no limit. @default 30,000 after the connection is open; no limit in process
    */
   timeout?: number | undefined;
-  /** Passed to the handlers of all calls as `context.metadata`. The `metadata` of a call replaces it. */
+  /**
+   * Passed to the handlers of all calls as `context.metadata`. The `metadata` of a call replaces it. Over HTTP, only its
+   * trace context is sent: `traceparent`, `tracestate` and `baggage`.
+   */
   metadata?: Record<string, unknown> | undefined;
   /**
    * Identity of the caller over a transport: trusted in process, signed with `sign`, and sent as a claim with
@@ -52,7 +55,12 @@ export interface ConnectOptions {
    * `pendingCalls` is the maximum number of calls and subscriptions that have not ended. The others limit the responses
    * of HTTP servers; `webSocket.limits` limits the messages of WebSocket servers.
    */
-  limits?: Pick<Limits, "pendingCalls" | "responseBytes" | "eventBytes" | "jsonDepth"> | undefined;
+  limits?: Pick<Limits, "pendingCalls" | "responseBytes" | "eventBytes"> | undefined;
+  /**
+   * Sends the requests to an HTTP server, for example to read the header `request-id` of the responses. It must observe the
+   * signal. @default `fetch`
+   */
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** Options of the WebSocket connection and its reconnects. */
   webSocket?: Omit<WebSocketTransportOptions, "token" | "signal"> | undefined;
 }
@@ -112,30 +120,29 @@ export function connect<Remote = GeneratedOperations>(
   options: ConnectOptions = {},
 ): RemoteClient<KnownIn<Remote>> {
   assertObject("connect", options, "connect(url, { token })");
-  const connection = createConnection(to, options);
-  const close = () => connection.close();
+  const caller = createCaller(to, options);
+  const close = () => caller.close();
   const createNamespace = (namespace: string) =>
-    createNames(`client.${namespace}`, (name) => createOperation(connection, `${namespace}.${name}`));
+    createNames(`client.${namespace}`, (name) => createOperation(caller, `${namespace}.${name}`, options));
   return createNames("client", (name) => (name === "close" ? close : createNamespace(name)), close) as never;
 }
 
 /**
- * Selects the protocol by the scheme of a URL. Each one, and the call protocol, is loaded with the first call, to keep the
- * initial download of a page small.
+ * Selects the protocol by the scheme of a URL. Each one is loaded with the first call, to keep the initial download of a
+ * page small.
  */
-function createConnection(to: string | URL | Transport, options: ConnectOptions): LazyConnection {
-  const { token, timeout, metadata, identity } = options;
-  const defaults: CallOptions = { token, timeout, metadata, identity };
+function createCaller(to: string | URL | Transport, options: ConnectOptions): LazyCaller {
   if (typeof to !== "string" && !(to instanceof URL)) {
     const transport = assertTransport(to);
-    const open = async () => (await import("./over-transport.ts")).openTransport(transport, options);
-    return new LazyConnection(defaults, open);
+    return new LazyCaller(async () => {
+      const { TransportConnection } = await import("./over-transport.ts");
+      return new TransportConnection(options, async () => transport);
+    });
   }
   const url = URL.canParse(to) ? new URL(to) : undefined;
   if (url?.protocol === "ws:" || url?.protocol === "wss:") {
-    const open = async (signal: AbortSignal) =>
-      (await import("./over-websocket.ts")).openWebSocket(url, options, signal);
-    return new LazyConnection({ ...defaults, token: undefined }, open);
+    if (options.headers !== undefined) throw new TypeError("A WebSocket cannot send headers. Pass a token instead.");
+    return new LazyCaller(async () => (await import("./over-websocket.ts")).openWebSocket(url, options));
   }
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     // The message omits the URL, which may contain secrets.
@@ -144,7 +151,7 @@ function createConnection(to: string | URL | Transport, options: ConnectOptions)
   if (url.username + url.password + url.search + url.hash !== "") {
     throw new TypeError("The URL of an HTTP server has no credentials, query or fragment. Pass a token instead.");
   }
-  return new LazyConnection(defaults, async () => (await import("./over-http.ts")).openHTTP(url, options));
+  return new LazyCaller(async () => new (await import("./over-http.ts")).HTTPCaller(url, options));
 }
 
 function assertTransport(to: Transport): Transport {
@@ -153,25 +160,52 @@ function assertTransport(to: Transport): Transport {
   throw new TypeError(`connect() takes a URL or a transport.${hint}`);
 }
 
+/** Names that JavaScript reads from every object, which are never namespaces or operations. */
+const probedNames = new Set(["then", "toJSON", "asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"]);
+
 /** Creates an object that has a property for every name. The names of operations are not known here. */
 function createNames(label: string, find: (name: string) => unknown, dispose?: () => Promise<void>): object {
-  return createLookup({ label, find, names: () => [], dispose });
+  const found = new Map<string, unknown>();
+  const target: Record<string | symbol, unknown> = {
+    __proto__: null,
+    toString: () => `[${label}]`,
+    [Symbol.toStringTag]: label,
+    [Symbol.asyncDispose]: dispose,
+    [inspectCustom]: () => `[${label}]`,
+  };
+  return new Proxy(target, {
+    get: (own, key) => {
+      if (typeof key !== "string" || key in Object.prototype || probedNames.has(key)) return own[key as string];
+      if (!found.has(key)) found.set(key, find(key));
+      return found.get(key);
+    },
+    has: () => false,
+    ownKeys: () => [],
+    set: () => false,
+  });
 }
+
+/** Names the output of `console.log` in Node. */
+const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 
 type Call = (input?: unknown, options?: SubscribeOptions) => unknown;
 
-function createOperation(connection: LazyConnection, id: string): RemoteAny<unknown, unknown> {
-  const call: Call = (input, options) =>
-    createRemoteResult(
-      async () => toData(await connection.call(id, input, options)),
-      () => toDataIterator(connection.subscribe(id, input, options)),
-    );
-  const envelope: Call = (input, options) =>
-    createRemoteResult(
-      () => connection.call(id, input, options),
-      () => connection.subscribe(id, input, options),
-    );
-  const operation = Object.assign(call, { envelope, isError: hasCode });
-  setInspection(operation, () => `[client.${id}]`);
-  return operation as never;
+function createOperation(caller: LazyCaller, id: string, client: ConnectOptions): RemoteAny<unknown, unknown> {
+  const { token, identity, timeout, metadata } = client;
+  const merge = (own?: SubscribeOptions, fallback?: number) =>
+    withDeadline({ timeout: fallback, ...own, metadata: own?.metadata ?? metadata, token, identity });
+  const createCall =
+    (toResult: (envelope: ResponseEnvelope) => unknown, toValue: (envelope: ResponseEnvelope) => unknown): Call =>
+    (input, own) =>
+      createRemoteResult(
+        async () =>
+          toResult(await caller.call(id, input, merge(own, own?.deadline === undefined ? timeout : undefined))),
+        () => caller.subscribe(id, input, merge(own), toValue),
+      );
+  const envelope = createCall(
+    (it) => it,
+    (it) => it,
+  );
+  const inspect = () => `[client.${id}]`;
+  return Object.assign(createCall(toData, unwrap), { envelope, isError: hasCode, [inspectCustom]: inspect }) as never;
 }

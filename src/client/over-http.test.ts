@@ -4,12 +4,14 @@ import { createRegistry, type IOperationDefinition } from "../index.ts";
 import { listen as listenOnNode } from "../node/index.ts";
 import type { Limits } from "../operation/index.ts";
 import { serveHTTP } from "../serve/http/index.ts";
-import { connect } from "./index.ts";
+import { type CallError, connect } from "./index.ts";
 import { collect, envelopeHeaders, failureOf, listen, setUp, streamHeaders } from "./testing.ts";
 
 describe("requests", () => {
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
   test("a call is a POST with the input as JSON", async () => {
-    const { create, received } = await setUp(undefined, { token: "sesame", metadata: { city: "Zürich", n: 1 } });
+    const { create, received } = await setUp(undefined, { token: "sesame", metadata: { traceparent, city: "Zürich" } });
 
     await create({}); // Loads what the time limit of a first call includes.
 
@@ -24,8 +26,8 @@ describe("requests", () => {
           accept: "application/vnd.alkdev.envelope+json",
           authorization: "Bearer sesame",
           "content-type": "application/json",
-          "operation-metadata": '{"city":"Z\\u00fcrich","n":1}',
           prefer: "wait=60",
+          traceparent,
         }),
         body: '{"title":"Ship it","due":"1970-01-01T00:00:00.000Z"}',
       },
@@ -40,7 +42,7 @@ describe("requests", () => {
     const { headers, body } = received[0]!;
     expect(body).toBe("");
     expect(Object.keys(headers)).not.toEqual(
-      expect.arrayContaining([expect.stringMatching(/^(authorization|content-type|operation-metadata|prefer)$/)]),
+      expect.arrayContaining([expect.stringMatching(/^(authorization|content-type|traceparent|prefer)$/)]),
     );
   });
 
@@ -159,13 +161,20 @@ describe("requests", () => {
     expect(received).toEqual([]);
   });
 
-  test("metadata that does not fit into a header is refused", async () => {
-    const { create, received } = await setUp();
+  test("a function of its own sends the requests, and reads the responses", async () => {
+    const ids: Array<string | null> = [];
+    const send = async (url: string, init: RequestInit) => {
+      const response = await fetch(url, init);
+      ids.push(response.headers.get("request-id"));
+      return response;
+    };
+    const { create } = await setUp(
+      (response) => response.writeHead(200, { ...envelopeHeaders, "request-id": "r1" }).end('{"data":1,"meta":{}}'),
+      { fetch: send },
+    );
 
-    const error = await failureOf(create({}, { metadata: { text: "x".repeat(9_000) } }));
-
-    expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: false });
-    expect(received).toEqual([]);
+    expect(await create({})).toBe(1);
+    expect(ids).toEqual(["r1"]);
   });
 
   test("a token function is called for every request", async () => {
@@ -329,6 +338,30 @@ describe("serveHTTP", () => {
 
     expect(await operations["call"]!()).toStrictEqual(expected);
     expect(await collect(operations["stream"]!())).toStrictEqual([expected]);
+  });
+
+  test("the error of a call has the id of its request", async () => {
+    const operations = await serve([
+      operation("call", () => {
+        throw new Error("secret");
+      }),
+    ]);
+
+    const error = (await failureOf(operations["call"]!())) as CallError;
+
+    expect(error).toMatchObject({ code: "EXECUTION_ERROR", requestId: expect.stringMatching(/./) });
+    expect(error.message).toContain(error.requestId);
+    expect(error.toJSON()).not.toHaveProperty("requestId");
+  });
+
+  test("a handler receives the id of the last event that its caller has", async () => {
+    const operations = await serve([
+      subscription("stream", async function* (_input, { lastEventId }) {
+        yield lastEventId;
+      }),
+    ]);
+
+    expect(await collect(operations["stream"]!({}, { lastEventId: "7" }))).toEqual(["7"]);
   });
 
   test("input that is too large is refused by the server, and not run", async () => {

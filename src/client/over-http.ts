@@ -1,163 +1,219 @@
-import type { CallingTransport, TransportCaller } from "../call/outgoing/index.ts";
-import { BodyTooLarge } from "../internal/body.ts";
+import { isJSON } from "../internal/is-json.ts";
 import { quote } from "../internal/text.ts";
+import { startTimer } from "../internal/timers.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
+import { ValueIterator } from "../internal/value-iterator.ts";
 import {
+  aborted,
   CallError,
   isCallError,
-  type Limits,
+  limitExceeded,
   operationNotFound,
   parseOperationId,
-  resolveLimits,
+  type ResponseEnvelope,
+  type SubscribeOptions,
+  silentTooLong,
+  timedOut,
+  unavailable,
 } from "../operation/inside.ts";
-import { envelopeType, eventStreamType, formatOperationPath, toJSONText } from "../transport/http-form.ts";
-import { findNetworkFailure } from "../transport/network-error.ts";
-import { type CallRequested, type ReplyFrame, type SendFollowUp, toFailedFrame } from "../transport/transport.ts";
+import { envelopeType, eventStreamType, formatOperationPath } from "../transport/http-form.ts";
 import type { ConnectOptions } from "./connect.ts";
-import { EventTooLarge } from "./event-reader.ts";
-import { awaitServer, ConnectionLost, MalformedResponse, readValues } from "./http-reply.ts";
-import { openTransport } from "./over-transport.ts";
+import {
+  awaitServer,
+  badResponse,
+  type ClientLimits,
+  ConnectionLost,
+  defaultClientLimits,
+  readResult,
+  readValues,
+} from "./http-response.ts";
+import { type Caller, type Connection, clientClosed } from "./lazy-caller.ts";
 
-/** Maximum size of the metadata of a call, in characters. Servers limit the size of all headers together. */
-const maxMetadataLength = 8_192;
+/** Time limit of calls without a deadline, in ms. */
+const defaultTimeout = 30_000;
 
-const notRun = { mayHaveRun: false };
+/** Maximum depth of an input that is not checked further. */
+const maxSimpleDepth = 100;
 
-/** Sends a request. Of `fetch` and its response, only what {@link readValues} reads is used. */
-type Send = (url: string, init: RequestInit) => Promise<Response>;
+/** Members of `metadata` that are sent, each in a header of its own (W3C Trace Context and Baggage). */
+const traceContext = ["traceparent", "tracestate", "baggage"];
 
-/** Calls the HTTP server at a URL. */
-export function openHTTP(url: URL, options: ConnectOptions, send?: Send): TransportCaller {
-  return openTransport(new HTTPTransport(url, options, send), options);
+/** Options of an {@link HTTPCaller}. */
+export type HTTPCallerOptions = Pick<ConnectOptions, "token" | "headers" | "limits" | "fetch">;
+
+/** A request that has not ended. */
+interface OpenRequest {
+  readonly id: string;
+  readonly options: SubscribeOptions;
+  readonly signal: AbortSignal;
+  isSent: boolean;
+  hasResponse: boolean;
+  /** Ends the request and its connection, and reports an error to the consumer. Has an effect only once. */
+  end(error?: CallError): void;
 }
 
-/** Sends each call as one request to a server of this package. The token is sent with every request. */
-class HTTPTransport implements CallingTransport {
-  readonly name = "http";
-  readonly capabilities = { authenticatesReplies: true };
+/** Sends each call as one request to a server of this package. Streams are read only while their consumer waits. */
+export class HTTPCaller implements Caller, Connection {
   readonly #origin: string;
   readonly #base: string;
-  readonly #headers: Record<string, string> = {};
-  readonly #limits: Readonly<Required<Limits>>;
-  readonly #send: Send;
+  readonly #options: HTTPCallerOptions;
+  readonly #limits: ClientLimits;
+  readonly #open = new Set<OpenRequest>();
+  #isClosed = false;
 
   /** @param url the server's base URL, without credentials, query and fragment */
-  constructor(
-    url: URL,
-    { headers = {}, limits }: Pick<ConnectOptions, "headers" | "limits">,
-    send: Send = (to, init) => fetch(to, init),
-  ) {
+  constructor(url: URL, options: HTTPCallerOptions) {
     this.#origin = url.origin;
     this.#base = withoutTrailingSlashes(url.origin + url.pathname);
-    for (const [name, value] of Object.entries(headers)) {
-      if (!/^[\w-]+$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) throw invalidHeader(`header ${quote(name)}`);
-      this.#headers[name.toLowerCase()] = value;
-    }
-    this.#limits = resolveLimits(limits);
-    this.#send = send;
+    this.#options = options;
+    this.#limits = { ...defaultClientLimits, ...options.limits };
   }
 
-  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
-    const { requestId } = frame;
-    const isSubscription = frame.credit !== undefined;
-    const controller = new AbortController();
-    const url = this.#base + toPath(operationId);
-    const init = this.#toRequest(frame, controller.signal);
-    let hasResponse = false;
-    /** Number of values that the consumer accepts now. One value is delivered ahead of the consumer. */
-    let credit = 1;
-    let wake: (() => void) | undefined;
-    const exchange = async () => {
-      const responding = this.#send(url, init);
-      const response = await (isSubscription ? awaitServer(responding) : responding);
-      hasResponse = true;
-      let seq = 0;
-      for await (const output of readValues(operationId, response, isSubscription, this.#limits)) {
-        if (!isSubscription) return onReply({ type: "call.responded", requestId, output });
-        while (credit === 0) await new Promise<void>((resolve) => (wake = resolve));
-        credit -= 1;
-        onReply({ type: "call.responded", requestId, output, seq: seq++, creditDue: true });
-      }
-      onReply({ type: "call.completed", requestId });
-    };
-    exchange().catch((error) => {
-      if (controller.signal.aborted) return; // The caller has ended the call.
-      onReply(toFailedFrame(requestId, this.#toCallError(operationId, error, hasResponse)));
-      controller.abort(); // Closes the connection of a response that was not read to its end.
+  async call(id: string, input: unknown, given: SubscribeOptions): Promise<ResponseEnvelope> {
+    const options = { ...given, deadline: given.deadline ?? Date.now() + defaultTimeout };
+    let fail!: (error: CallError) => void;
+    const failed = new Promise<never>((_, reject) => {
+      fail = reject;
     });
-    return (followUp) => {
-      if (followUp.type === "call.aborted") controller.abort();
-      if (followUp.type !== "call.credited") return;
-      credit += followUp.count;
-      wake?.();
-    };
+    const request = await this.#begin(id, options, fail);
+    const result = this.#send(request, input, envelopeType)
+      .then((response) => readResult(id, response, this.#limits))
+      .catch(async (error) => Promise.reject(await this.#toCallError(request, error)));
+    return Promise.race([failed, result]).finally(request.end);
   }
 
-  /** Has no effect: the caller aborts its pending requests, and idle connections are closed by the runtime. */
-  async close(): Promise<void> {}
-
-  #toRequest(
-    { operationId, input, token, metadata, timeout, credit }: CallRequested,
-    signal: AbortSignal,
-  ): RequestInit {
-    const headers: Record<string, string> = {
-      ...this.#headers,
-      accept: credit === undefined ? envelopeType : `${eventStreamType}, ${envelopeType}`,
+  subscribe(id: string, input: unknown, options: SubscribeOptions): ValueIterator<ResponseEnvelope> {
+    const { idleTimeout } = options;
+    let request: OpenRequest | undefined;
+    let received: AsyncIterator<ResponseEnvelope> | undefined;
+    const pull = async (): Promise<void> => {
+      try {
+        request ??= await this.#begin(id, options, (error) => values.end({ error }));
+        if (values.isClosed) return request.end(); // The consumer has left meanwhile.
+        if (received === undefined) {
+          const response = await awaitServer(this.#send(request, input, `${eventStreamType}, ${envelopeType}`));
+          received = readValues(id, response, this.#limits);
+        }
+        const { done, value } = await received.next();
+        if (!done) return values.push(value);
+        values.end();
+      } catch (error) {
+        values.end({ error: request === undefined ? error : await this.#toCallError(request, error) });
+      }
+      request?.end();
     };
-    if (token !== undefined && token !== "") {
-      if (!/^[\x21-\x7e]+$/.test(token)) throw invalidHeader("token");
-      headers["authorization"] = `Bearer ${token}`;
+    const onIdle = () => request?.end(silentTooLong(id, idleTimeout!));
+    const values: ValueIterator<ResponseEnvelope> = new ValueIterator({
+      pull,
+      leave: () => request?.end(),
+      onIdle,
+      idleTimeout,
+    });
+    return values;
+  }
+
+  async open(): Promise<this> {
+    return this;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const request of this.#open) request.end(clientClosed(request.isSent));
+  }
+
+  /** Starts the limits of a request. Rejects if it cannot start. */
+  async #begin(id: string, options: SubscribeOptions, fail: (error: CallError) => void): Promise<OpenRequest> {
+    if (this.#isClosed) throw clientClosed();
+    const { deadline = Number.POSITIVE_INFINITY, timeout = 1, idleTimeout = 1, signal: given } = options;
+    const left = deadline - Date.now();
+    if (!(left > 0 && timeout > 0 && idleTimeout > 0) || (given && !given.addEventListener)) {
+      throw (await loadFailures()).checkOptions(id, options) ?? timedOut(id, false);
     }
-    if (timeout !== undefined) headers["prefer"] = `wait=${Math.ceil(timeout / 1_000)}`;
-    if (metadata !== undefined) headers["operation-metadata"] = this.#formatMetadata(metadata);
-    const body = toJSONText(input, `input of ${quote(operationId)}`, this.#limits.jsonDepth, notRun);
-    if (body !== undefined) headers["content-type"] = "application/json";
-    return { method: "POST", headers, redirect: "manual", signal, ...(body !== undefined && { body }) };
+    if (given?.aborted) throw aborted(id, given.reason, false);
+    const { pendingCalls } = this.#limits;
+    if (this.#open.size >= pendingCalls)
+      throw limitExceeded("Too many calls are pending", "pendingCalls", pendingCalls);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const end = (error?: CallError) => {
+      if (!this.#open.delete(request)) return;
+      timer.stop();
+      if (error !== undefined) fail(error);
+      controller.abort();
+    };
+    const request: OpenRequest = { id, options, signal, isSent: false, hasResponse: false, end };
+    this.#open.add(request);
+    const timer = startTimer(() => end(timedOut(id, request.isSent)), left);
+    given?.addEventListener("abort", () => end(aborted(id, given.reason, request.isSent)), { signal });
+    return request;
   }
 
-  #formatMetadata(metadata: Record<string, unknown>): string {
-    const json = toJSONText(metadata, "metadata", this.#limits.jsonDepth, notRun) ?? "{}";
-    // Header values are ASCII. In JSON, any other character has an escaped form.
-    const ascii = json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-    if (ascii.length <= maxMetadataLength) return ascii;
-    const message = `The metadata of a call over HTTP has at most ${maxMetadataLength} characters. Pass large values as input.`;
-    throw new CallError("PAYLOAD_TOO_LARGE", message, { allowed: maxMetadataLength }, { mayHaveRun: false });
+  async #send(request: OpenRequest, input: unknown, accept: string): Promise<Response> {
+    const { id, signal, options } = request;
+    const { fetch: send = globalThis.fetch, headers: own = {}, token } = this.#options;
+    const { namespace = ".", name = "" } = parseOperationId(id) ?? {};
+    const path = formatOperationPath(namespace, name);
+    if (path === undefined) throw operationNotFound(id);
+    const isSimple = input === undefined || isJSON(input, maxSimpleDepth);
+    const body = isSimple ? JSON.stringify(input) : (await loadFailures()).toInputText(id, input);
+    const headers: Record<string, string> = {};
+    const setHeader = (header: string, value: unknown) => {
+      if (typeof value !== "string") return;
+      if (!/^[\w-]+$/.test(header) || !/^[\x20-\x7e]*$/.test(value)) throw invalidHeader(`header ${quote(header)}`);
+      headers[header.toLowerCase()] = value;
+    };
+    for (const header in own) setHeader(header, own[header]);
+    for (const header of traceContext) setHeader(header, options.metadata?.[header]);
+    setHeader("last-event-id", options.lastEventId);
+    setHeader("accept", accept);
+    if (body !== undefined) setHeader("content-type", "application/json");
+    const bearer = await readToken(id, token);
+    if (bearer) {
+      if (!/^[\x21-\x7e]+$/.test(bearer)) throw invalidHeader("token");
+      headers["authorization"] = `Bearer ${bearer}`;
+    }
+    signal.throwIfAborted(); // The request has ended, and its error is already reported.
+    const seconds = Math.ceil((options.deadline! - Date.now()) / 1_000);
+    if (seconds < Number.POSITIVE_INFINITY) setHeader("prefer", `wait=${seconds}`);
+    request.isSent = true;
+    const init: RequestInit = { method: "POST", headers, redirect: "manual", signal };
+    const response = await send(this.#base + path, body === undefined ? init : { ...init, body });
+    request.hasResponse = true;
+    return response;
   }
 
   /** Converts a failure. The message of a network error is not passed on, because it may contain header values and URLs. */
-  #toCallError(operationId: string, error: unknown, hasResponse: boolean): CallError {
+  async #toCallError({ id, isSent, hasResponse }: OpenRequest, error: unknown): Promise<CallError> {
     if (isCallError(error)) return error;
-    const id = quote(operationId);
-    if (error instanceof BodyTooLarge || error instanceof EventTooLarge) {
-      const limit = error instanceof BodyTooLarge ? "responseBytes" : "eventBytes";
-      const allowed = this.#limits[limit];
-      const message = `The response to ${id} is larger than ${allowed} bytes. If this is intended, raise limits.${limit}.`;
-      return new CallError("PAYLOAD_TOO_LARGE", message, { limit, allowed });
-    }
-    const failure = findNetworkFailure(error);
-    const problem =
-      error instanceof MalformedResponse ? error.message : failure?.kind === "malformed" && failure.reason;
-    if (problem) return new CallError("BAD_RESPONSE", `The response to ${id} ${problem}.`, { operationId });
-    const isLost = error instanceof ConnectionLost;
-    const known = failure && `: ${failure.reason ?? "the connection failed"} (${failure.code})`;
-    const reason = isLost ? `: ${error.message}` : (known ?? "");
-    if (hasResponse || isLost) {
-      const message = `The connection to ${this.#origin} was lost before ${id} ended${reason}.`;
-      return new CallError("UNAVAILABLE", message, undefined, { retryable: true });
-    }
-    return new CallError("UNAVAILABLE", `The server at ${this.#origin} could not be reached${reason}.`, undefined, {
-      retryable: failure?.kind !== "tls", // A certificate that was refused once is refused again.
-      mayHaveRun: failure?.kind !== "connect" && failure?.kind !== "tls",
-    });
+    const { cause, code } = error as { cause?: unknown; code?: unknown };
+    // Browsers report no cause, and may be offline.
+    const isKnown = cause !== undefined || typeof code === "string";
+    const failure = isKnown ? (await loadFailures()).findNetworkFailure(error) : undefined;
+    if (failure?.kind === "malformed") return badResponse(id, failure.reason!);
+    const isLost = hasResponse || error instanceof ConnectionLost;
+    const isTLS = failure?.kind === "tls"; // A certificate that was refused once is refused again.
+    const isUnsent = isTLS || failure?.kind === "connect";
+    const problem = isLost
+      ? `The connection to ${this.#origin} was lost before ${quote(id)} ended`
+      : `The server at ${this.#origin} could not be reached`;
+    const known = failure && `${failure.reason ?? "the connection failed"} (${failure.code})`;
+    const reason = error instanceof ConnectionLost ? error.message : known;
+    const flags = { retryable: isLost || !isTLS, mayHaveRun: isLost || (isSent && !isUnsent) };
+    return new CallError("UNAVAILABLE", `${problem}${reason ? `: ${reason}` : ""}.`, undefined, flags);
   }
 }
 
-/** Returns the path of an operation below the server's base path. */
-function toPath(operationId: string): string {
-  const { namespace = ".", name = "" } = parseOperationId(operationId) ?? {};
-  const path = formatOperationPath(namespace, name);
-  if (path === undefined) throw operationNotFound(operationId);
-  return path;
+/** Loads what explains rare failures. */
+function loadFailures() {
+  return import("./failures.ts");
+}
+
+async function readToken(id: string, token: ConnectOptions["token"]): Promise<string | undefined> {
+  try {
+    return await (typeof token === "function" ? token() : token);
+  } catch (cause) {
+    throw unavailable(`The token for a call to ${quote(id)} is not available.`, { cause, mayHaveRun: false });
+  }
 }
 
 /** `VALIDATION_ERROR`: `fetch` would report the value itself, which may be a secret. */

@@ -213,13 +213,16 @@ describe.each(Object.entries(protocols))("%s", (_name, protocol) => {
     });
   });
 
-  test("handlers receive the metadata and the identity of the client", async () => {
-    const { client, seen } = await setUp({ metadata: { trace: 1 }, ...protocol.asAda });
+  test("handlers receive the trace context and the identity of the client", async () => {
+    const [first, second] = ["1", "2"].map((digit) => ({
+      traceparent: `00-${digit.repeat(32)}-${digit.repeat(16)}-01`,
+    }));
+    const { client, seen } = await setUp({ metadata: first!, ...protocol.asAda });
 
     const { id } = await client.task.whoami();
-    await client.task.whoami({}, { metadata: { trace: 2 } });
+    await client.task.whoami({}, { metadata: second! });
 
-    expect([id, seen.metadata]).toEqual(["ada", [{ trace: 1 }, { trace: 2 }]]);
+    expect([id, seen.metadata]).toEqual(["ada", [first, second]]);
   });
 
   test("closing fails pending calls, and ends subscriptions and their handlers", async () => {

@@ -2,16 +2,6 @@ import { describeValue, quote, truncate } from "../internal/text.ts";
 import { CallError } from "./error.ts";
 import type { OperationType } from "./spec.ts";
 
-/** One reason why a value does not match a schema. */
-export interface ValueProblem {
-  /** JSON pointer into the value; `""` is the value itself. */
-  path: string;
-  message: string;
-}
-
-/** Maximum number of problems that an error lists; `details.total` counts all of them. */
-const maxListedProblems = 20;
-
 /** Creates the error of a call that has not run. */
 function notStarted(code: string, message: string, details?: object, retryable = false): CallError {
   return new CallError(code, message, details, { retryable, mayHaveRun: false });
@@ -69,18 +59,6 @@ export function credentialEnded(id: string, end: "expired" | "revoked", mayHaveR
   const reason = `the credential of the caller ${end === "expired" ? "has expired" : "is no longer accepted"}`;
   const message = `Access to ${quote(id)} denied: ${reason}. Authenticate again.`;
   return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun });
-}
-
-/** `VALIDATION_ERROR`. `label` names the checked value, such as `input of "task.create"`; `total` counts omitted problems too. */
-export function validationError(label: string, errors: readonly ValueProblem[], total = errors.length): CallError {
-  const details = { errors: errors.slice(0, maxListedProblems), total };
-  return notStarted("VALIDATION_ERROR", `Invalid ${label}: ${summarize(errors, total)}`, details);
-}
-
-/** `OUTPUT_INVALID`: the operation ran, and under `strict` its output does not match its `outputSchema`. */
-export function outputInvalid(id: string, errors: readonly ValueProblem[], total = errors.length): CallError {
-  const details = { operationId: id, errors: errors.slice(0, maxListedProblems), total };
-  return new CallError("OUTPUT_INVALID", `Invalid output of ${quote(id)}: ${summarize(errors, total)}`, details);
 }
 
 /** `TIMEOUT`: the deadline passed. `started`: whether the handler was called. */
@@ -147,15 +125,4 @@ export function requestedDelay({ details }: CallError): number {
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   const date = Date.parse(value);
   return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
-}
-
-function summarize(errors: readonly ValueProblem[], total: number): string {
-  const shown = errors.slice(0, 3).map(({ path, message }) => {
-    const text = truncate(message, 200).replace(/\.$/, "");
-    if (path === "") return /^(?:must|is|could)\b/.test(text) ? `it ${text}` : text;
-    // Messages of other libraries can be sentences of their own.
-    return `${truncate(path, 200)}${/^[a-z]/.test(text) ? "" : ":"} ${text}`;
-  });
-  const hidden = total - shown.length;
-  return `${shown.join("; ")}${hidden > 0 ? ` (and ${hidden} more)` : ""}.`;
 }

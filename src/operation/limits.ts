@@ -1,7 +1,8 @@
 import { describeValue, quote } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
-import { type CallError, mapError } from "./error.ts";
-import { validationError } from "./errors.ts";
+import type { CallError } from "./error.ts";
+import { mapError } from "./map-error.ts";
+import { validationError } from "./validation-error.ts";
 
 /** The default of every limit. */
 export const defaultLimits = {

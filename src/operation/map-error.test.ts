@@ -1,7 +1,8 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CallError, mapError } from "./error.ts";
+import { CallError } from "./error.ts";
+import { mapError } from "./map-error.ts";
 
 const boom = () => {
   throw new Error("boom");

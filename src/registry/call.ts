@@ -453,7 +453,8 @@ export class Call implements OperationContext {
     try {
       return await this.#invoke(operation, middleware, validated);
     } catch (error) {
-      throw error === this.#lifetime?.error ? error : operation.toFailure(error);
+      const ended = this.#lifetime?.error;
+      throw ended !== undefined && error === ended ? ended : operation.toFailure(error);
     }
   }
 

@@ -85,6 +85,16 @@ describe("the result", () => {
     expect(envelope.meta.source).toBe("local");
   });
 
+  test("foreign data may contain itself", async () => {
+    const data: Record<string, unknown> = { id: 2 ** 60 };
+    data["self"] = data;
+    const registry = createEchoes({
+      handler: () => httpEnvelope(data, { statusCode: 200, headers: {}, contentType: "" }),
+    });
+
+    expect((await registry.execute("test.echo", {})).data).toBe(data);
+  });
+
   test("the data of a void handler is undefined", async () => {
     const registry = createEchoes({ handler: async () => {}, outputSchema: Type.Void() });
 
@@ -365,6 +375,16 @@ describe("errors of handlers", () => {
       await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "UNKNOWN_ERROR" });
     },
   );
+
+  test("undefined becomes UNKNOWN_ERROR in a call with middleware, too", async () => {
+    const registry = createEchoes({ handler: () => Promise.reject(undefined) });
+    registry.use((_, next) => next());
+    registry.register(operation({ name: "skipped", handler: () => {} }));
+    registry.use(() => Promise.reject(undefined), { include: ["test.skipped"] });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "UNKNOWN_ERROR" });
+    await expect(registry.execute("test.skipped", {})).rejects.toMatchObject({ code: "UNKNOWN_ERROR" });
+  });
 
   test("a message does not affect the code", async () => {
     const registry = createEchoes({

@@ -1,7 +1,8 @@
 import { fromBase64 } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
-import { CallError, type CallErrorJSON, type CallErrorOptions, type ResponseEnvelope } from "../operation/index.ts";
-import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendable.ts";
+import { CallError, type CallErrorJSON, type ResponseEnvelope } from "../operation/index.ts";
+
+export { toJSONText } from "./json-text.ts";
 
 // How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
 
@@ -62,35 +63,12 @@ export function formatOperationPath(namespace: string, name: string): string | u
   }
 }
 
-/**
- * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
- * with the path of a value that JSON cannot carry.
- * @param label - names the value in the message
- */
-export function toJSONText(
-  value: unknown,
-  label = "result",
-  maxDepth?: number,
-  options: CallErrorOptions = {},
-): string | undefined {
-  if (value === undefined) return undefined;
-  const fail = (found: Unsendable, more: CallErrorOptions) =>
-    new CallError("EXECUTION_ERROR", `The ${label} ${describeUnsendable(found)}.`, found, more);
-  let found: Unsendable | undefined;
-  try {
-    found = findUnsendable(value, maxDepth);
-    if (found === undefined) return JSON.stringify(value);
-  } catch (cause) {
-    throw fail({ path: "", reason: "reading it failed" }, { ...options, cause }); // A getter or `toJSON` threw.
-  }
-  throw fail(found, options);
-}
-
 /** Returns the error that problem details describe; `undefined` if they have no code and another program sent them. */
 export function readProblem(problem: unknown): CallError | undefined {
   if (!isObject(problem) || typeof problem["code"] !== "string") return undefined;
-  const { detail: message, ...rest } = problem;
-  return CallError.fromJSON({ ...rest, message } as unknown as CallErrorJSON);
+  const { detail: message, requestId, ...rest } = problem;
+  const error = CallError.fromJSON({ ...rest, message } as unknown as CallErrorJSON);
+  return typeof requestId === "string" ? Object.assign(error, { requestId }) : error;
 }
 
 /** Restores the bytes of a received envelope. Returns `undefined` if its encoding is unknown. Check that it is an envelope. */

@@ -1,4 +1,5 @@
 import { classNameOf, hidesState, isWireValue, readJSONForm } from "../internal/instances.ts";
+import { isJSON } from "../internal/is-json.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
 import { quote } from "../internal/text.ts";
 
@@ -24,28 +25,6 @@ export function findUnsendable(value: unknown, maxDepth = maxLevels): Unsendable
 /** Describes a part after the name of the whole value, without a full stop. */
 export function describeUnsendable({ path, reason }: Unsendable): string {
   return `${path === "" ? "" : `has a value at ${quote(path)} that `}cannot be sent: ${reason}`;
-}
-
-/**
- * Returns whether a value is JSON. Returns false if unsure. The only speed path, for the bench `serve-http`: it runs for
- * every result of a server, and allocates nothing.
- */
-function isJSON(value: unknown, depth: number): boolean {
-  if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
-  if (typeof value === "number") return value - value === 0; // Subtracting NaN or an infinity from itself yields NaN.
-  if (typeof value !== "object" || depth === 0) return false;
-  const prototype = Object.getPrototypeOf(value);
-  if (Array.isArray(value)) {
-    if (prototype !== Array.prototype) return false;
-    for (let index = 0; index < value.length; index++) if (!isJSON(value[index], depth - 1)) return false;
-    return true;
-  }
-  if (prototype !== Object.prototype && prototype !== null) return false;
-  for (const key in value) {
-    const part = (value as Record<string, unknown>)[key];
-    if (part !== undefined && !isJSON(part, depth - 1)) return false;
-  }
-  return typeof (value as { toJSON?: unknown }).toJSON !== "function";
 }
 
 function find(value: unknown, maxDepth: number, ancestors: readonly object[]): Unsendable | undefined {

@@ -65,7 +65,8 @@ export const layers: Record<string, Layer> = {
     ours: ["operation", "operation/inside.ts", "transport/frames.ts", "transport/linked-set.ts"],
     packages: [],
   },
-  "transport/http-form.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
+  "transport/http-form.ts": { ours: ["internal", "operation", "transport/json-text.ts"], packages: [] },
+  "transport/json-text.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
   "transport/mcp-form.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/line-reader.ts": { ours: [], packages: [] },
   "transport/network-error.ts": { ours: [], packages: [] },
@@ -163,9 +164,10 @@ export const layers: Record<string, Layer> = {
       "transport/websocket",
       "transport/websocket/web-socket-client.ts", // a client that only calls, without the types of servers
       "transport/http-form.ts",
+      "transport/json-text.ts",
       "transport/network-error.ts",
     ],
-    packages: [],
+    packages: ["eventsource-parser"],
   },
   jwt: {
     ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/codec"],

@@ -1,4 +1,5 @@
 import { isDataObject, type JSONObject } from "../../internal/objects.ts";
+import { isStackOverflow } from "../check.ts";
 import { DriftLog } from "./drift-log.ts";
 import type { Normalised } from "./normaliser.ts";
 import { looksClassless } from "./unchanged-check.ts";
@@ -72,10 +73,15 @@ function isUnsafe(value: unknown): boolean {
 
 /** Reports each number in foreign data that may have lost digits when its JSON was parsed. */
 export function findLostDigits(data: unknown): Pick<Normalised, "drift" | "driftTotal"> {
-  if (!holdsUnsafe(data)) return {};
-  const log = new DriftLog();
-  noteUnsafe(data, log);
-  return log.report();
+  try {
+    if (!holdsUnsafe(data)) return {};
+    const log = new DriftLog();
+    noteUnsafe(data, log);
+    return log.report();
+  } catch (error) {
+    if (isStackOverflow(error)) return {}; // The data contains itself, so it was not parsed from JSON.
+    throw error;
+  }
 }
 
 /** Runs for every foreign result, and allocates nothing. */

@@ -1,0 +1,26 @@
+import { CallError, type CallErrorOptions } from "../operation/index.ts";
+import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendable.ts";
+
+/**
+ * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
+ * with the path of a value that JSON cannot carry.
+ * @param label - names the value in the message
+ */
+export function toJSONText(
+  value: unknown,
+  label = "result",
+  maxDepth?: number,
+  options: CallErrorOptions = {},
+): string | undefined {
+  if (value === undefined) return undefined;
+  const fail = (found: Unsendable, more: CallErrorOptions) =>
+    new CallError("EXECUTION_ERROR", `The ${label} ${describeUnsendable(found)}.`, found, more);
+  let found: Unsendable | undefined;
+  try {
+    found = findUnsendable(value, maxDepth);
+    if (found === undefined) return JSON.stringify(value);
+  } catch (cause) {
+    throw fail({ path: "", reason: "reading it failed" }, { ...options, cause }); // A getter or `toJSON` threw.
+  }
+  throw fail(found, options);
+}
