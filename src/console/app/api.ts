@@ -119,7 +119,8 @@ export interface CallRecord {
   source?: string;
   identity?: string;
   via?: Via;
-  from?: { source: "local" | "http" | "mcp"; status?: number };
+  /** What the wire of the source said: `local`, `mcp`, or `http` and the status. */
+  from?: string;
   startedAt: number;
   duration?: number;
   status: "succeeded" | "failed" | "running";
@@ -135,7 +136,8 @@ export interface CallRecord {
 /** `hub.history`. */
 export interface HistoryPage {
   calls: CallRecord[];
-  cursor?: number;
+  /** For the next page. */
+  next?: number;
 }
 
 /** One report of `hub.activity`: what happened since the report before. */
@@ -164,7 +166,8 @@ export interface HubStats {
   since: number;
   calls: number;
   failed: number;
-  operations: { operationId: string; calls: number; failed: number; p50Duration?: number; p95Duration?: number }[];
+  until: number;
+  groups: { key: string; calls: number; failed: number; p50?: number; p95?: number }[];
   series?: StatsPoint[];
   isComplete?: boolean;
   history: { lost: number; problem?: string };

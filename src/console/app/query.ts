@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal, useSignal, useSignalEffect } from "@preact/signals";
-import { useCallback } from "preact/hooks";
+import { useCallback, useEffect } from "preact/hooks";
 import { toCallError } from "./hub.ts";
 
 /** The state of data that a component shows. Old data stays while new data is loaded, and after a failure. */
@@ -10,14 +10,20 @@ export interface Query<T> {
 }
 
 /**
- * Loads data for a component: `load` runs again when a signal that it reads before its first `await` changes, or with the
- * returned function. A newer run aborts the older one.
+ * Loads data for a component: `load` runs again when a signal that it reads before its first `await` changes, when `inputs`
+ * change, or with the returned function. A newer run aborts the older one.
  */
-export function useQuery<T>(load: (abort: AbortSignal) => Promise<T>): [Query<T>, () => void] {
+export function useQuery<T>(load: (abort: AbortSignal) => Promise<T>, inputs?: unknown): [Query<T>, () => void] {
   const query = useSignal<Query<T>>({ state: "loading" });
   const runs = useSignal(0);
+  const key = JSON.stringify(inputs);
+  const current = useSignal(key);
+  useEffect(() => {
+    current.value = key;
+  }, [current, key]);
   useSignalEffect(() => {
     runs.value; // The returned function changes it.
+    current.value;
     const controller = new AbortController();
     const { data } = query.peek();
     query.value = { state: "loading", data };

@@ -1,4 +1,6 @@
-import { formatCount, formatTime } from "./text.tsx";
+import type { ComponentChildren } from "preact";
+import type { StatsPoint } from "../app/api.ts";
+import { formatCount, formatDuration, formatTime } from "./text.tsx";
 
 /** A series of a plot. */
 export interface Series {
@@ -84,4 +86,26 @@ export function Plot({ label, at, series, format = formatCount, height = 48 }: P
       })
       .join("");
   }
+}
+
+/** Numbers and durations of calls over time. */
+export function CallPlots({ points, children }: { points: readonly StatsPoint[]; children?: ComponentChildren }) {
+  const at = points.map((point) => point.at);
+  const pick = (name: "calls" | "failed" | "p50" | "p95", kind = name) => ({
+    name,
+    kind,
+    values: points.map((point) => point[name]),
+  });
+  return (
+    <div class="plots">
+      <Plot label="calls and failures" at={at} series={[pick("calls"), pick("failed")]} />
+      <Plot
+        label="duration: half and 95 % of the calls"
+        at={at}
+        format={formatDuration}
+        series={[pick("p50"), pick("p95")]}
+      />
+      {children}
+    </div>
+  );
 }

@@ -75,7 +75,7 @@ function OperationPicker({ value, onChange }: { value: string; onChange(id: stri
 
 /** Whether the caller may call an operation with an input: each step of a call up to its handler, and what would allow it. */
 export function AccessPanel({ id, input }: { id: string; input?: unknown }) {
-  const [check, again] = useQuery((abort) => ask<CheckResult>("check", { id, input }, abort));
+  const [check, again] = useQuery((abort) => ask<CheckResult>("check", { id, input }, abort), [id, input]);
   const [details] = useQuery((abort) => ask<OperationList>("operations", { id }, abort).catch(() => undefined));
   const operation = details.data?.operations[0] as OperationDetails | undefined;
   return (
@@ -142,12 +142,14 @@ function Remedy({ operation }: { operation: OperationDetails }) {
 }
 
 function Identities({ operationId, as }: { operationId: string; as: string }) {
-  const [query, again] = useQuery((abort) =>
-    ask<AccessReport>(
-      "access",
-      { ...(operationId !== "" && { operationId }), ...(as !== "" && { identity: as }) },
-      abort,
-    ),
+  const [query, again] = useQuery(
+    (abort) =>
+      ask<AccessReport>(
+        "access",
+        { ...(operationId !== "" && { operationId }), ...(as !== "" && { identity: as }) },
+        abort,
+      ),
+    [operationId, as],
   );
   return (
     <section aria-label="Identities">

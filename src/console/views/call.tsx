@@ -25,15 +25,15 @@ export function CallView({ place }: { place: string }) {
   const [query, again] = useQuery(async (abort) => {
     ticks.value;
     try {
-      return await ask<CallRecord[]>("call", requestId === undefined ? { id: Number(place) } : { requestId }, abort);
+      return await ask<CallTreeData>("call", requestId === undefined ? { id: Number(place) } : { requestId }, abort);
     } catch (error) {
       // The stream knows calls that the history has not written yet.
       const known = liveCalls.peek().filter((call) => call.requestId === requestId);
-      if (known.length > 0) return known;
+      if (known.length > 0) return { calls: known, isCut: false };
       throw error;
     }
   });
-  const isRunning = query.data?.some((call) => call.status === "running") === true;
+  const isRunning = query.data?.calls.some((call) => call.status === "running") === true;
   useEffect(() => {
     if (!isRunning) return;
     const timer = setInterval(() => {
@@ -45,13 +45,20 @@ export function CallView({ place }: { place: string }) {
   return (
     <div class="view">
       <Loaded query={query} again={again} scope="hub:read">
-        {(calls) => <CallTree calls={calls} />}
+        {({ calls, isCut }) => <CallTree calls={calls} isCut={isCut} />}
       </Loaded>
     </div>
   );
 }
 
-function CallTree({ calls }: { calls: readonly CallRecord[] }) {
+/** `hub.call`. */
+interface CallTreeData {
+  calls: CallRecord[];
+  /** Whether there are more calls below it. */
+  isCut: boolean;
+}
+
+function CallTree({ calls, isCut }: CallTreeData) {
   const folded = useSignal<ReadonlySet<string>>(new Set());
   const layout = layoutTree(calls, folded.value, hubTime());
   const selected = route.value.params.get("node") ?? calls[0]!.requestId;
@@ -120,6 +127,7 @@ function CallTree({ calls }: { calls: readonly CallRecord[] }) {
           {formatCount(layout.rows.length - maxRows)} more calls are not shown. Fold calls that you do not need.
         </p>
       )}
+      {isCut && <p class="warn">This call made more calls than the hub returns at once. The tree is not complete.</p>}
       <Node call={call} />
     </>
   );
@@ -204,8 +212,7 @@ function Outcome({ call }: { call: CallRecord }) {
       {status === "running" && <span class="badge">running</span>}
       {status === "succeeded" && <span class="ok">✓ {formatDuration(duration ?? 0)}</span>}
       {status === "failed" && <span class="bad">✗ {code}</span>}
-      {from?.status !== undefined && <span class="muted">HTTP {from.status}</span>}
-      {from?.source === "mcp" && <span class="muted">MCP</span>}
+      {from !== undefined && from !== "local" && <span class="muted">{from.toUpperCase()}</span>}
       {values !== undefined && <span class="muted">{countOf(values, "value")}</span>}
       {drift > 0 && <span class="warn">⚠ {formatCount(drift)} drift</span>}
     </span>

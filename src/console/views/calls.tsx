@@ -1,14 +1,15 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
 import { keyOf, live, liveCalls, rate, totals } from "../app/activity.ts";
-import type { CallRecord, HistoryPage, HubStats } from "../app/api.ts";
+import type { CallRecord, HistoryPage } from "../app/api.ts";
 import { ask, hubTime } from "../app/hub.ts";
 import { bindKeys } from "../app/keys.ts";
 import { useQuery } from "../app/query.ts";
 import { hrefTo, route, setParams } from "../app/router.ts";
+import { loadSeries } from "../app/stats.ts";
 import { KindMark } from "../ui/icons.tsx";
 import { Button, SearchBox, Select } from "../ui/parts.tsx";
-import { Plot } from "../ui/plot.tsx";
+import { CallPlots } from "../ui/plot.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { Empty, Loaded } from "../ui/states.tsx";
 import { countOf, formatCount, formatDuration, formatTime, Name, OperationName } from "../ui/text.tsx";
@@ -17,7 +18,6 @@ import { kindOf } from "./kinds.ts";
 /** Periods of the plots and of the recorded calls, in ms. */
 const periods = { "15m": 900_000, "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000 } as const;
 const doors = ["http", "mcp", "websocket", "bus", "code", "command"];
-const points = 60;
 
 /** What the list shows. The parameters of the address are its filters. */
 interface CallFilter {
@@ -73,7 +73,7 @@ export function Calls({ of }: { of?: string }) {
   const loadOlder = useCallback(async () => {
     const { data } = recorded;
     const known = older.peek().of === data ? older.peek().pages : [];
-    const cursor = [data, ...known].at(-1)?.cursor;
+    const cursor = [data, ...known].at(-1)?.next;
     if (data === undefined || cursor === undefined || isLoading.peek()) return;
     isLoading.value = true;
     const page = await loadPage(filter.peek(), cursor).catch(() => undefined);
@@ -85,7 +85,7 @@ export function Calls({ of }: { of?: string }) {
     current.filter((call) => matches(call, filter.value)),
     pages.flatMap((page) => page.calls),
   );
-  const hasMore = pages.at(-1)?.cursor !== undefined;
+  const hasMore = pages.at(-1)?.next !== undefined;
   return (
     <div class={of === undefined ? "view list-view" : "list-view inner-list"}>
       {of === undefined && <Filters filter={filter.value} />}
@@ -97,7 +97,7 @@ export function Calls({ of }: { of?: string }) {
           document.querySelector(".rows")?.scrollTo(0, 0);
         }}
       />
-      <Plots filter={filter.value} />
+      <Plots operationId={filter.value.operationId} />
       <Loaded query={recorded} again={again} scope="hub:read">
         {() =>
           calls.length === 0 ? (
@@ -227,46 +227,23 @@ function LiveLine(props: {
   );
 }
 
-function Plots({ filter }: { filter: CallFilter }) {
-  const period = useComputed(() => (route.value.params.get("period") ?? "1h") as keyof typeof periods);
-  const [stats] = useQuery(async (abort) => {
-    const length = periods[period.value] ?? periods["1h"];
-    const { operationId } = filter;
-    const exact = operationId !== undefined && !operationId.includes("*") ? { operationId } : {};
-    return ask<HubStats>("stats", { since: hubTime() - length, step: length / points, ...exact }, abort);
-  });
-  const series = stats.data?.series;
-  if (series === undefined || series.length === 0) return null;
-  const at = series.map((point) => point.at);
+function Plots({ operationId }: { operationId: string | undefined }) {
+  const period = (route.value.params.get("period") ?? "1h") as keyof typeof periods;
+  const length = periods[period] ?? periods["1h"];
+  const [stats] = useQuery((abort) => loadSeries(length, operationId, abort), [length, operationId]);
+  if (stats.data === undefined) return null;
   return (
-    <div class="plots">
-      <Plot
-        label="calls and failures"
-        at={at}
-        series={[
-          { name: "calls", kind: "calls", values: series.map((point) => point.calls) },
-          { name: "failed", kind: "failed", values: series.map((point) => point.failed) },
-        ]}
-      />
-      <Plot
-        label="duration: half and 95 % of the calls"
-        at={at}
-        format={formatDuration}
-        series={[
-          { name: "p50", kind: "p50", values: series.map((point) => point.p50) },
-          { name: "p95", kind: "p95", values: series.map((point) => point.p95) },
-        ]}
-      />
+    <CallPlots points={stats.data.points}>
       <Select
         label="period"
         all="1 h"
-        value={period.value === "1h" ? "" : period.value}
+        value={period === "1h" ? "" : period}
         options={Object.keys(periods)
           .filter((one) => one !== "1h")
           .map((one) => [one, one.replace(/\D/, " $&")])}
         onChange={(value) => setParams({ period: value })}
       />
-    </div>
+    </CallPlots>
   );
 }
 

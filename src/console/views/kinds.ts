@@ -13,5 +13,7 @@ export function rememberKinds(sources: readonly SourceState[]): void {
 export function kindOf({ source, from }: CallRecord): SourceKind | undefined {
   const known = source === undefined ? undefined : sourceKinds.value.get(source);
   if (known !== undefined) return known;
-  return from === undefined ? undefined : ({ local: "modules", http: "openapi", mcp: "mcp" } as const)[from.source];
+  return from === undefined
+    ? undefined
+    : ({ local: "modules", http: "openapi", mcp: "mcp" } as const)[from.split(" ", 1)[0] as "http"];
 }

@@ -1,17 +1,11 @@
-import {
-  type BriefOperation,
-  type HistoryPage,
-  type HubStats,
-  idOf,
-  type OperationList,
-  type SourceState,
-} from "../app/api.ts";
-import { ask, hasScope, hubTime, status } from "../app/hub.ts";
+import { type BriefOperation, type HistoryPage, idOf, type OperationList, type SourceState } from "../app/api.ts";
+import { ask, hasScope, status } from "../app/hub.ts";
 import { preferences } from "../app/preferences.ts";
 import { useQuery } from "../app/query.ts";
 import { hrefTo } from "../app/router.ts";
+import { loadSeries } from "../app/stats.ts";
 import { KindMark } from "../ui/icons.tsx";
-import { Plot } from "../ui/plot.tsx";
+import { CallPlots } from "../ui/plot.tsx";
 import { Empty, Loaded } from "../ui/states.tsx";
 import {
   countOf,
@@ -27,7 +21,6 @@ import { CallRow, hrefOfCall } from "./calls.tsx";
 import { rememberKinds } from "./kinds.ts";
 
 const hourMs = 3_600_000;
-const points = 60;
 
 /** What a person wants to know first: is everything up, what happened, what failed, and what to try. */
 export function Overview() {
@@ -80,16 +73,14 @@ function SourceStates() {
 }
 
 function LastHour() {
-  const [stats, again] = useQuery((abort) =>
-    ask<HubStats>("stats", { since: hubTime() - hourMs, step: hourMs / points }, abort),
-  );
+  const [stats, again] = useQuery((abort) => loadSeries(hourMs, undefined, abort));
   const [failures, retry] = useQuery((abort) => ask<HistoryPage>("history", { status: "failed", limit: 5 }, abort));
   return (
     <>
       <section aria-label="The last hour">
         <h2>The last hour</h2>
         <Loaded query={stats} again={again}>
-          {({ calls, failed, operations, series = [], history }) => (
+          {({ calls, failed, groups, points, history }) => (
             <>
               <p>
                 <a href={hrefTo("calls")} data-count={calls}>
@@ -106,23 +97,8 @@ function LastHour() {
                   </span>
                 )}
               </p>
-              <div class="plots">
-                <Plot
-                  label="calls and failures"
-                  at={series.map((point) => point.at)}
-                  series={[
-                    { name: "calls", kind: "calls", values: series.map((point) => point.calls) },
-                    { name: "failed", kind: "failed", values: series.map((point) => point.failed) },
-                  ]}
-                />
-                <Plot
-                  label="95 % of the calls took at most"
-                  at={series.map((point) => point.at)}
-                  format={formatDuration}
-                  series={[{ name: "p95", kind: "p95", values: series.map((point) => point.p95) }]}
-                />
-              </div>
-              {operations.length > 0 && (
+              <CallPlots points={points} />
+              {groups.length > 0 && (
                 <table class="plain">
                   <thead>
                     <tr>
@@ -133,16 +109,16 @@ function LastHour() {
                     </tr>
                   </thead>
                   <tbody>
-                    {operations.slice(0, 5).map((one) => (
-                      <tr key={one.operationId}>
+                    {groups.slice(0, 5).map((one) => (
+                      <tr key={one.key}>
                         <td>
-                          <a href={hrefTo("operations", one.operationId)}>
-                            <OperationName id={one.operationId} />
+                          <a href={hrefTo("operations", one.key)}>
+                            <OperationName id={one.key} />
                           </a>
                         </td>
                         <td class="number">{formatCount(one.calls)}</td>
                         <td class={one.failed > 0 ? "number bad" : "number"}>{formatCount(one.failed)}</td>
-                        <td class="number">{one.p95Duration === undefined ? "–" : formatDuration(one.p95Duration)}</td>
+                        <td class="number">{one.p95 === undefined ? "–" : formatDuration(one.p95)}</td>
                       </tr>
                     ))}
                   </tbody>
