@@ -214,6 +214,7 @@ class WebExchange implements Exchange {
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array | null = null): void {
     const sent = this.method === "HEAD" || body === "" ? null : body;
     this.#resolve(new Response(sent as BodyInit | null, { status, headers }));
+    this.#closed.abort(); // The host sends it from now on, and does not report when it has.
   }
 
   stream(headers: Readonly<Record<string, string>>, run: RunStream, heartbeat?: Heartbeat): void {
@@ -227,7 +228,10 @@ class WebExchange implements Exchange {
       write: async (text) => {
         if (text !== "") await writer.write(encoder.encode(text));
       },
-      end: () => void writer.close().catch(ignore),
+      end: () => {
+        writer.close().catch(ignore);
+        this.#closed.abort();
+      },
       breakOff: (error) => void writer.abort(error).catch(ignore),
     };
     void runStream(sink, run, heartbeat);

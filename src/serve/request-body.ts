@@ -1,7 +1,8 @@
 import { BodyTooLarge, readBody } from "../internal/body.ts";
 import { isNestedDeeper } from "../internal/json-depth.ts";
 import { type Limits, validationError } from "../operation/inside.ts";
-import { bodyTooLarge, bodyUsed, unsupportedType } from "./refusals.ts";
+import type { Exchange } from "./exchange.ts";
+import { bodyTooLarge, bodyUsed, HTTPError, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -26,6 +27,25 @@ export function readJSONBytes(
   if (!isAccepted) throw unsupportedType();
   // Reading the stream is slow in Node, and unnecessary if the length is known: the parser of the host enforces it.
   return info?.readBytes?.() ?? request.arrayBuffer();
+}
+
+/**
+ * Reads and parses the JSON body of an exchange. Returns `undefined` for an empty body. Rejects with an `HTTPError` if it has
+ * another type or exceeds the limit, and with `VALIDATION_ERROR` if it is not JSON.
+ */
+export async function readJSONBody(
+  exchange: Pick<Exchange, "headers" | "bytes">,
+  limits: Readonly<Required<Limits>>,
+): Promise<unknown> {
+  const { headers } = exchange;
+  if (isJSONType(headers.get("content-type")) && headers.get("content-encoding") === null) {
+    return parseJSONBody(await exchange.bytes(limits.requestBytes), limits);
+  }
+  // Only reading shows whether there is a body, for example after `curl -X POST`, which sends neither type nor length.
+  await exchange.bytes(0).catch((error) => {
+    throw error instanceof HTTPError && error.status === 413 ? unsupportedType() : error;
+  });
+  return undefined;
 }
 
 /** Parses a body. Returns `undefined` for a missing or empty one. Throws if it is not JSON in UTF-8, or exceeds a limit. */

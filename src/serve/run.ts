@@ -27,6 +27,8 @@ export interface ServedCall extends RequestFields {
   readonly timeout?: number | undefined;
   /** Receives the progress that the handler reports. */
   onProgress?(progress: Progress): void;
+  /** Called when the handler of a subscription was called. Its first value may take any time. */
+  onOpen?(): void;
   /** Calls the listener when the client has disconnected or has cancelled the call. Later calls of it have no effect. */
   onClose(listener: (reason?: unknown) => void): void;
 }
@@ -107,7 +109,14 @@ export class CallRunner implements RunningRequests {
       stopWatching?.();
       this.#leave(running);
     };
-    const origin = { requestId, depth: 0, isRemote: true, reportProgress() {}, onEnd };
+    const origin = {
+      requestId,
+      depth: 0,
+      isRemote: true,
+      reportProgress() {},
+      onOpen: () => request.onOpen?.(),
+      onEnd,
+    };
     const subscription = new Subscription(this.#core, operationId, input, options, origin);
     const end = (error: CallError) => {
       if (this.#running.has(running)) subscription.endWith(error);

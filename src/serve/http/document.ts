@@ -3,10 +3,10 @@ import { escapeToken } from "../../internal/json-pointer.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { truncate } from "../../internal/text.ts";
-import { type OperationSpec, OperationType } from "../../operation/inside.ts";
+import { checkAccess, type OperationSpec, OperationType } from "../../operation/inside.ts";
 import { assertsNothing } from "../../schema/index.ts";
 import { eventStreamType, problemType } from "../../transport/http-form.ts";
-import type { SecurityScheme } from "../authenticator.ts";
+import type { Gate } from "../gate.ts";
 import { statusOf } from "../outcome.ts";
 import { type ComponentReference, Components, UniqueNames } from "./components.ts";
 import type { InputMapping, InputParameter } from "./parameters.ts";
@@ -34,9 +34,9 @@ export interface WrittenDocument {
 export async function writeDocument(
   routes: readonly Route[],
   info: DocumentInfo | undefined,
-  securitySchemes: Readonly<Record<string, SecurityScheme>>,
+  gate: Pick<Gate, "description" | "allowsAnonymous">,
 ): Promise<WrittenDocument> {
-  const text = JSON.stringify(createDocument(routes, info, securitySchemes));
+  const text = JSON.stringify(createDocument(routes, info, gate));
   const body = new TextEncoder().encode(text);
   const digest = await crypto.subtle.digest("SHA-256", body);
   return { body, etag: `"${toBase64(new Uint8Array(digest))}"` };
@@ -68,8 +68,10 @@ const problemReference = { $ref: `#/components/schemas/${problemName}` };
 function createDocument(
   routes: readonly Route[],
   info: DocumentInfo | undefined,
-  securitySchemes: Readonly<Record<string, SecurityScheme>>,
+  { description: { securitySchemes }, allowsAnonymous }: Pick<Gate, "description" | "allowsAnonymous">,
 ): JSONObject {
+  const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }));
+  const optionalSecurity = allowsAnonymous && security.length > 0 ? [{}, ...security] : undefined;
   const components = new Components();
   components.schemas[problemName] = problemSchema;
   const operationIds = new UniqueNames();
@@ -81,6 +83,7 @@ function createDocument(
       const shape = route.path.replaceAll(/\{[^{}]*\}/g, "{}");
       const path = pathsByShape.get(shape) ?? route.path;
       const described = describeRoute(route, path, components);
+      if (checkAccess(route.operation.access, undefined)) described["security"] = optionalSecurity;
       // URLs cannot contain other characters.
       const wantedId = route.operation.id.replaceAll(/[^A-Za-z0-9._~:/@!$&'()*+,;=-]/g, "_");
       pathsByShape.set(shape, path);
@@ -92,18 +95,17 @@ function createDocument(
       log.warn("{id} is missing in the OpenAPI document: {error}", { id: route.operation.id, error });
     }
   }
-  const schemeNames = Object.keys(securitySchemes);
   return {
     openapi: "3.1.0",
     info: { title: "Operations", version: "1.0.0", ...info },
     // Relative to the URL of the document, so that it is correct behind every proxy.
     servers: [{ url: "." }],
-    security: schemeNames.map((name) => ({ [name]: [] })),
+    security,
     paths,
     components: {
       schemas: components.schemas,
       responses: { [problemName]: toProblemResponse("The call failed.", problemReference) },
-      securitySchemes: schemeNames.length > 0 ? securitySchemes : undefined,
+      securitySchemes: security.length > 0 ? securitySchemes : undefined,
     },
   };
 }

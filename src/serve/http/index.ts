@@ -1,6 +1,6 @@
 import type { OperationRegistry } from "../../registry/index.ts";
 import type { FetchServer } from "../server.ts";
-import { HTTPHost, type ServeHTTPOptions } from "./http-host.ts";
+import { HTTPServer, type ServeHTTPOptions } from "./server.ts";
 
 export type {
   Authenticator,
@@ -12,7 +12,7 @@ export type {
 export type { Exchange, Heartbeat, RunStream } from "../exchange.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 export type { DocumentInfo } from "./document.ts";
-export type { ServeHTTPOptions } from "./http-host.ts";
+export type { ServeHTTPOptions } from "./server.ts";
 
 /**
  * Serves the operations of a registry over HTTP. Mutations are called with `POST /namespace/name` and a JSON body, queries
@@ -20,5 +20,5 @@ export type { ServeHTTPOptions } from "./http-host.ts";
  * registry. The result handles requests; `listen` of `@alkdev/operations/node` opens a port for it.
  */
 export function serveHTTP(registry: OperationRegistry, options: ServeHTTPOptions): FetchServer {
-  return new HTTPHost(registry, options);
+  return new HTTPServer(registry, options);
 }

@@ -7,7 +7,6 @@ import { formatOperationPath } from "../../transport/http-form.ts";
 import type { ServedOperation } from "../visible.ts";
 import { toImportedRoute } from "./imported-routes.ts";
 import { InputMapping, listProperties, primitiveTypeOf } from "./parameters.ts";
-import { toHeaderValue } from "./response.ts";
 
 /** Path of the OpenAPI document. */
 export const documentPath = "/openapi.json";
@@ -16,6 +15,11 @@ export const documentPath = "/openapi.json";
 function isDefaultInput({ body, parameters }: InputMapping): boolean {
   if (body === "none") return parameters.every(({ name, property }) => name === property);
   return typeof body === "object" && "rest" in body && parameters.length === 0;
+}
+
+/** Returns an operation id as the value of a header, which must be printable ASCII. */
+function toHeaderValue(text: string): string {
+  return /^[!-~]+$/.test(text) ? text : encodeURIComponent(text);
 }
 
 /** One method of one path. */
@@ -109,11 +113,6 @@ export class RouteTable {
       }
     }
     for (const [id, route] of chosen) warn(id, route, "the server has no such operation");
-  }
-
-  /** The paths that the document describes. */
-  get paths(): readonly string[] {
-    return Array.from(this.#documented.values(), ({ path }) => path);
   }
 
   /** Finds the endpoint of a path, which begins with a slash and has no query. Adds the decoded parameters to `values`. */

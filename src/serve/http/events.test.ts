@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CallError, defineOperation, httpEnvelope, type IOperationDefinition, Type } from "../../index.ts";
-import { deferred, sleep } from "../../internal/testing.ts";
+import { deferred } from "../../internal/testing.ts";
 import type { ServeHTTPOptions } from "./index.ts";
 import { serve } from "./testing.ts";
 
@@ -226,23 +226,6 @@ describe("the end of a stream", () => {
 
     process.off("uncaughtException", uncaught);
     expect(uncaught).not.toHaveBeenCalled();
-  });
-
-  test("a host that cannot watch the client ends it before its handler runs", async () => {
-    const start = vi.fn();
-    const { server } = setUp(
-      changes(async function* () {
-        start();
-        yield "a value";
-      }),
-    );
-    const onClose = () => {
-      throw new Error("The host failed.");
-    };
-    const response = await server.fetch(new Request("http://localhost/task/changes"), { onClose });
-    await sleep(0);
-
-    expect([response.status, start.mock.calls.length]).toEqual([500, 0]);
   });
 
   test("a client that does not read pauses the handler", async () => {

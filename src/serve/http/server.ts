@@ -1,16 +1,19 @@
 import { ReportBuilder } from "../../from/report.ts";
 import type { SourceReport } from "../../from/source.ts";
 import { logger } from "../../internal/log.ts";
-import { type Identity, type Limits, resolveLimits } from "../../operation/inside.ts";
+import { createId } from "../../internal/request-id.ts";
+import { type Limits, resolveLimits } from "../../operation/inside.ts";
 import { coreOf, type OperationRegistry } from "../../registry/inside.ts";
-import { ServerCalls } from "../calls.ts";
+import { type Exchange, respondWith } from "../exchange.ts";
 import { Gate } from "../gate.ts";
+import { CallRunner } from "../run.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { VisibleOperations, type VisibleSet } from "../visible.ts";
-import { type DocumentInfo, type WrittenDocument, writeDocument } from "./document.ts";
-import { exposedHeaders } from "./response.ts";
+import type { DocumentInfo } from "./document.ts";
+import { writeEvents } from "./events.ts";
+import { type ReadState, readRequest } from "./read-request.ts";
 import { type RouteOptions, RouteTable } from "./routes.ts";
-import { ServerExchange } from "./server-exchange.ts";
+import { exposedHeaders, writeProblem, writeResult } from "./write-response.ts";
 
 const log = logger("serve", "http");
 
@@ -25,12 +28,12 @@ export interface ServeHTTPOptions extends ServeOptions, RouteOptions {
   onReport?: ((report: SourceReport) => void) | undefined;
 }
 
-/** Serves the operations of a registry over HTTP. An `ServerExchange` handles one request. */
-export class HTTPHost implements FetchServer {
+/** Serves the operations of a registry over HTTP. */
+export class HTTPServer implements FetchServer {
   readonly options: ServeHTTPOptions;
   readonly gate: Gate;
   readonly limits: Readonly<Required<Limits>>;
-  readonly calls: ServerCalls;
+  readonly run: CallRunner;
   readonly visible: VisibleOperations;
   #report: SourceReport | undefined = undefined;
 
@@ -38,7 +41,7 @@ export class HTTPHost implements FetchServer {
     this.options = options;
     this.gate = new Gate(options, exposedHeaders); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);
-    this.calls = new ServerCalls(registry, options);
+    this.run = new CallRunner(registry, options, this.gate);
     this.visible = new VisibleOperations(coreOf(registry), options);
     void this.routes; // Reports operations that are not served.
   }
@@ -47,11 +50,28 @@ export class HTTPHost implements FetchServer {
     return this.gate.isUnauthenticated;
   }
 
-  readonly fetch = (request: Request, info?: FetchInfo): Response | Promise<Response> =>
-    new ServerExchange(this, request, info).handle();
+  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> => respondWith(this.handle, request, info);
+
+  /** Handles a request: reads it, runs its call and writes the response. */
+  readonly handle = async (exchange: Exchange): Promise<void> => {
+    const state: ReadState = { requestId: createId(), caller: undefined, route: undefined };
+    try {
+      const request = await readRequest(this, exchange, state);
+      if (request.kind === "reply") exchange.reply(request.status, request.headers, request.body);
+      else if (request.route.operation.isSubscription) await writeEvents(this, exchange, request);
+      else writeResult(exchange, request, await this.run.call(request));
+    } catch (error) {
+      writeProblem(this, exchange, state, error);
+    }
+  };
+
+  /** Rejects if its authenticator can never accept anyone. */
+  ready(): Promise<void> {
+    return this.gate.ready();
+  }
 
   async close(options?: CloseOptions): Promise<void> {
-    await this.calls.close(options);
+    await this.run.close(options);
     this.gate.close();
     this.visible.close();
   }
@@ -60,20 +80,9 @@ export class HTTPHost implements FetchServer {
     return this.close();
   }
 
-  readonly paths = (): readonly string[] => this.routes.paths;
-
   /** The routes of the operations that are registered now. */
   get routes(): RouteTable {
     return this.visible.all.derive("routes", this.#createRoutes);
-  }
-
-  /** Returns the document for a caller. Callers who see the same operations share a document. */
-  writeDocument(identity: Identity | undefined): Promise<WrittenDocument> {
-    return this.visible.for(identity).derive("document", ({ operations }) => {
-      const { routes, options, gate } = this;
-      const described = operations.flatMap((operation) => routes.documented(operation) ?? []);
-      return writeDocument(described, options.info, gate.description.securitySchemes);
-    });
   }
 
   readonly #createRoutes = ({ operations }: VisibleSet): RouteTable => {
