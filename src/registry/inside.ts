@@ -1,5 +1,5 @@
 // What the rest of this package uses, in addition to the public names. `test/package/layers.ts` lists who may.
-export { Call, type CallOrigin, type IncomingExecution } from "./call.ts";
+export { Call, type CallOrigin, type CheckedStep, type IncomingExecution } from "./call.ts";
 export type { RegistryCore } from "./core.ts";
 export type { Follower, FollowHooks } from "./follow.ts";
 export * from "./index.ts";
