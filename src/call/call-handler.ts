@@ -72,11 +72,13 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   return createCallHandler(options);
 }
 
-/** Creates the same handler for a server that decides what its callers receive. */
-export function createCallHandler(options: CallHandlerOptions & { outcome?: OutcomeFilter }): BuiltCallHandler {
-  const { registry, callMap } = options;
+/** Creates the same handler for a server that decides what its callers receive, and that has a name in events of calls. */
+export function createCallHandler(
+  options: CallHandlerOptions & { outcome?: OutcomeFilter; via?: string },
+): BuiltCallHandler {
+  const { registry, callMap, via = "peer" } = options;
   const isRemote = callMap.transport.capabilities?.sharesObjects !== true;
-  const runner = new RequestRunner({ ...options, isRemote, isInProcess: callMap.isInProcess });
+  const runner = new RequestRunner({ ...options, isRemote, isInProcess: callMap.isInProcess, via });
 
   const handle = (frame: CallRequested, given?: Reply, caller?: Identity): SendFollowUp => {
     if (given === undefined && !callMap.claim(frame)) return ignoreFollowUps;

@@ -73,6 +73,8 @@ export interface RequestRunnerOptions extends RequestLimits, IdentityRules {
   isRemote: boolean;
   /** Whether calls are made in this process, so that they have no default time limits. */
   isInProcess: boolean;
+  /** How requests arrive, such as `http`. */
+  via: string;
   /** @default callers receive what a direct call returns or throws */
   outcome?: OutcomeFilter | undefined;
 }
@@ -85,6 +87,8 @@ export class RequestRunner implements RunningRequests {
   readonly outcome: OutcomeFilter | undefined;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
+  /** How requests arrive. */
+  readonly via: string;
   /** The requests that are running. */
   readonly open = new LinkedSet<IncomingRequest>();
   /** Number of running requests. */
@@ -98,7 +102,7 @@ export class RequestRunner implements RunningRequests {
   readonly #defaultTimeout: number;
   readonly #maxTimeout: number;
 
-  constructor({ registry, isRemote, isInProcess, limits, ...options }: RequestRunnerOptions) {
+  constructor({ registry, isRemote, isInProcess, via, limits, ...options }: RequestRunnerOptions) {
     const never = { infinite: true };
     const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
     this.#defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
@@ -110,6 +114,7 @@ export class RequestRunner implements RunningRequests {
     this.trustedBus = options.trustedBus;
     this.outcome = options.outcome;
     this.isRemote = isRemote;
+    this.via = via;
   }
 
   /** Returns the error for a further request while {@link maxRunning} requests are running. */
@@ -198,6 +203,10 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
 
   get isRemote(): boolean {
     return this.host.isRemote || this.frame.isRemote === true;
+  }
+
+  get via(): string {
+    return this.host.via;
   }
 
   /** Sends progress to the caller. Progress that cannot be sent is dropped. */

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { operatorOf } from "../hub/access.ts";
 import {
   createHub,
   findConfig,
@@ -11,7 +10,7 @@ import {
   type ResolvedConfig,
 } from "../hub/index.ts";
 import { settlesWithin, waitFor } from "../internal/wait.ts";
-import { CallError } from "../operation/index.ts";
+import { CallError, createOperator } from "../operation/inside.ts";
 import type { CommandContext } from "./command.ts";
 import { usageError } from "./failures.ts";
 import { redirectOutput } from "./output-stream.ts";
@@ -78,7 +77,7 @@ export async function openConfig(context: TargetContext): Promise<Target> {
   const hub = await startHub({ ...config, sources }, options, signal);
   if (operation !== undefined && hub.registry.getSpec(operation) === undefined) await hub.reload(config);
   const { registry } = hub;
-  const identity = operatorOf(registry);
+  const identity = createOperator();
   return createLocalTarget(context, registry, { label: place.file, identity, close: () => hub.close() });
 }
 

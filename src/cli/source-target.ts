@@ -114,14 +114,11 @@ export function splitCommand(line: string): string[] {
   );
 }
 
-/**
- * Creates the target of a registry in this process.
- * @param identity returns the caller
- */
+/** Creates the target of a registry in this process, with the caller `identity`. */
 export function createLocalTarget(
   context: TargetContext,
   registry: OperationRegistry,
-  { identity, ...target }: Pick<Target, "label" | "close"> & { identity?: () => Identity },
+  { identity, ...target }: Pick<Target, "label" | "close"> & { identity?: Identity },
 ): Target {
   const { signal } = context;
   const timeouts = timeoutsOf(context);
@@ -140,8 +137,7 @@ export function createLocalTarget(
       // Publishing a spec reads its schemas, which a source may not have read yet.
       return brief ? specs : specs.map(({ namespace, name }) => operations.get(`${namespace}.${name}`)!.published);
     },
-    call: (id, input) => registry.execute(id, input, { signal, timeout: timeouts.call, identity: identity?.() }),
-    subscribe: (id, input) =>
-      registry.subscribe(id, input, { signal, timeout: timeouts.subscription, identity: identity?.() }),
+    call: (id, input) => registry.execute(id, input, { signal, timeout: timeouts.call, identity }),
+    subscribe: (id, input) => registry.subscribe(id, input, { signal, timeout: timeouts.subscription, identity }),
   };
 }

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createToken } from "../auth/index.ts";
-import { defineOperation, Type } from "../operation/index.ts";
-import { OperationRegistry } from "../registry/index.ts";
-import { HubAccess, operatorOf } from "./access.ts";
+import { isOperator } from "../operation/inside.ts";
+import { HubAccess } from "./access.ts";
 import { findStateFolder, readHubToken } from "./state-folder.ts";
 
 let folder: string;
@@ -26,7 +25,7 @@ function identify(access: HubAccess, token: string | undefined) {
 test("the tokens of the configuration identify callers", async () => {
   const { token, hash } = createToken();
   const identity = { id: "ada", scopes: ["tasks"] };
-  const access = new HubAccess({ tokens: [{ hash, identity }] }, new OperationRegistry(), environment);
+  const access = new HubAccess({ tokens: [{ hash, identity }] }, environment);
   await access.announce(url);
   expect([identify(access, token), identify(access, createToken().token), identify(access, undefined)]).toEqual([
     identity,
@@ -36,18 +35,22 @@ test("the tokens of the configuration identify callers", async () => {
   expect([access.token, await readdir(folder)]).toEqual([undefined, []]);
 });
 
-test("without tokens in the configuration, the hub creates one with all scopes", () => {
-  const registry = new OperationRegistry();
-  const access = new HubAccess(undefined, registry, environment);
+test("without tokens in the configuration, the hub creates one for its operator", () => {
+  const access = new HubAccess(undefined, environment);
   expect(access.token).toMatch(/^[\w-]{43}$/);
-  expect(identify(access, access.token)).toEqual({ id: "operator", scopes: ["hub:read", "hub:admin"] });
+  const operator = identify(access, access.token);
+  expect([operator, isOperator(operator), isOperator({ ...operator! })]).toEqual([
+    { id: "operator", scopes: [] },
+    true,
+    false,
+  ]);
   expect([identify(access, createToken().token), identify(access, undefined)]).toEqual([undefined, undefined]);
 });
 
 test("an empty list of tokens allows no caller", () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   try {
-    const access = new HubAccess({}, new OperationRegistry(), environment);
+    const access = new HubAccess({}, environment);
     expect([access.token, identify(access, createToken().token)]).toEqual([undefined, undefined]);
     expect(warn).toHaveBeenCalledOnce();
   } finally {
@@ -55,28 +58,10 @@ test("an empty list of tokens allows no caller", () => {
   }
 });
 
-test("the operator has the scopes and resources of all operations, also of later ones", () => {
-  const registry = new OperationRegistry();
-  const operator = operatorOf(registry);
-  const schemas = { inputSchema: Type.Object({}), outputSchema: Type.String() };
-  const rest = { namespace: "task", type: "query" as const, ...schemas, handler: () => "" };
-  expect(operator()).toEqual({ id: "operator", scopes: ["hub:read", "hub:admin"] });
-  const any = { requiredScopes: ["a"], requiredScopesAny: ["b"] };
-  registry.register(defineOperation({ ...rest, name: "one", accessControl: any }));
-  const resource = { requiredScopes: [], resourceType: "list", resourceAction: "read" };
-  registry.register(defineOperation({ ...rest, name: "two", accessControl: resource }));
-  expect(operator()).toEqual({
-    id: "operator",
-    scopes: ["hub:read", "hub:admin", "a", "b"],
-    resources: { "list:*": ["read"] },
-  });
-  expect(operator()).toBe(operator());
-});
-
 test("the created token is stored for the command line, and only its user can read it", async () => {
   await mkdir(join(folder, "operations", "hubs"), { recursive: true });
   await chmod(join(folder, "operations", "hubs"), 0o755);
-  const access = new HubAccess(undefined, new OperationRegistry(), environment);
+  const access = new HubAccess(undefined, environment);
   await access.announce(url);
   const hubs = join(folder, "operations", "hubs");
   const file = join(hubs, (await readdir(hubs))[0]!);
@@ -93,7 +78,7 @@ test("the created token is stored for the command line, and only its user can re
 });
 
 test("a hub that ends does not remove the token of one that started at the same URL", async () => {
-  const create = () => new HubAccess(undefined, new OperationRegistry(), environment);
+  const create = () => new HubAccess(undefined, environment);
   const [first, second] = [create(), create()];
   await first.announce(url);
   await second.announce(url);
@@ -110,7 +95,7 @@ test("a malformed file is not a token", async () => {
 test("a new configuration replaces the tokens", async () => {
   const { token, hash } = createToken();
   const identity = { id: "ada", scopes: [] };
-  const access = new HubAccess(undefined, new OperationRegistry(), environment);
+  const access = new HubAccess(undefined, environment);
   await access.announce(url);
   const created = access.token;
   let changes = 0;
@@ -136,11 +121,11 @@ test("a new configuration replaces the tokens", async () => {
 test("a token that cannot be stored is reported without its value, and the hub works", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   try {
-    const homeless = new HubAccess(undefined, new OperationRegistry(), { HOME: "" });
+    const homeless = new HubAccess(undefined, { HOME: "" });
     await homeless.announce(url);
     await writeFile(join(folder, "file"), "");
     const refused = { XDG_STATE_HOME: join(folder, "file") };
-    const access = new HubAccess(undefined, new OperationRegistry(), refused);
+    const access = new HubAccess(undefined, refused);
     await access.announce(url);
     await access.close();
     const prefix = "[alkdev.operations.hub] The command line cannot find the token of this hub: ";
@@ -157,7 +142,7 @@ test("a token that cannot be stored is reported without its value, and the hub w
 });
 
 test("the token is not printed with the object that has it", () => {
-  const access = new HubAccess(undefined, new OperationRegistry(), environment);
+  const access = new HubAccess(undefined, environment);
   expect(inspect(access, { depth: 9, showHidden: true }) + JSON.stringify(access)).not.toContain(access.token);
 });
 

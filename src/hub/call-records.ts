@@ -1,42 +1,95 @@
-import { logger, warnVisibly } from "../internal/log.ts";
-import { toReason } from "../internal/text.ts";
-import { startTimer, type Timer } from "../internal/timers.ts";
-import type { RecordFile } from "./history-file.ts";
+import type { Static, TObject } from "typebox";
+import { createGlobs } from "../internal/globs.ts";
+import { Type } from "../operation/index.ts";
+import type { SQLValue } from "./sqlite.ts";
 
-const log = logger("hub");
+/**
+ * What is recorded about a call that has ended. The type of a record, the table of the history file, and the schema of what
+ * the hub returns follow from it.
+ */
+export const columns = {
+  id: {
+    column: "id",
+    sql: "INTEGER PRIMARY KEY",
+    schema: Type.Optional(
+      Type.Integer({ description: "Identifies the record; later ones are greater. Missing while it runs." }),
+    ),
+  },
+  requestId: {
+    column: "request",
+    sql: "TEXT NOT NULL",
+    schema: Type.String({ description: "Callers may choose it." }),
+  },
+  parentRequestId: {
+    column: "parent",
+    sql: "TEXT",
+    schema: Type.Optional(Type.String({ description: "The call whose handler made this call." })),
+  },
+  operationId: { column: "operation", sql: "TEXT NOT NULL", schema: Type.String() },
+  source: {
+    column: "source",
+    sql: "TEXT",
+    schema: Type.Optional(Type.String({ description: "The source of the operation." })),
+  },
+  identity: {
+    column: "identity",
+    sql: "TEXT",
+    schema: Type.Optional(Type.String({ description: "Id of the caller; missing for an anonymous one." })),
+  },
+  via: {
+    column: "via",
+    sql: "TEXT NOT NULL",
+    schema: Type.String({
+      description:
+        "How the outermost call arrived: http, mcp, websocket, bus, peer, command, or code for a call in the process.",
+    }),
+  },
+  from: {
+    column: '"from"',
+    sql: "TEXT",
+    schema: Type.Optional(
+      Type.String({
+        description: 'Where the result came from: "local", "mcp", or "http" with the status, "http 201".',
+      }),
+    ),
+  },
+  startedAt: {
+    column: "start",
+    sql: "INTEGER NOT NULL",
+    schema: Type.Number({ description: "In milliseconds since the epoch." }),
+  },
+  duration: {
+    column: "duration",
+    sql: "REAL NOT NULL",
+    schema: Type.Number({ description: "In milliseconds; until now while it runs." }),
+  },
+  status: { column: "status", sql: "TEXT NOT NULL", schema: Type.Enum(["running", "succeeded", "failed"]) },
+  code: { column: "code", sql: "TEXT", schema: Type.Optional(Type.String({ description: "Code of the error." })) },
+  drift: {
+    column: "drift",
+    sql: "INTEGER",
+    schema: Type.Optional(Type.Integer({ description: "Number of places where the result differed from its schema." })),
+  },
+  nested: {
+    column: "nested",
+    sql: "INTEGER",
+    schema: Type.Optional(Type.Integer({ description: "Number of calls that its handler made." })),
+  },
+  values: {
+    column: '"values"',
+    sql: "INTEGER",
+    schema: Type.Optional(Type.Integer({ description: "Number of values of a subscription." })),
+  },
+} as const;
 
-/** Time after which records are written, in ms. A process that is killed loses the records of at most this time. */
-const writeDelayMs = 500;
-/** Number of records that are written without waiting, and in one step. Smaller steps take more CPU time per record. */
-const maxBatch = 2_500;
-/** Number of records above the limit that are kept in memory until they are written. */
-const maxBurst = 10_000;
-/** Delay before writing is tried again after a failure, in ms. */
-const retryDelayMs = 2_000;
-/** Interval at which old records are removed, in ms. */
-const pruneIntervalMs = 60_000;
+type Columns = typeof columns;
+type Values = Static<TObject<{ [Name in keyof Columns]: Columns[Name]["schema"] }>>;
 
-/** A call that has ended. All records have the same properties in the same order, because one is created for each call. */
-export interface CallRecord {
-  /** Identifies the record; later ones are greater. */
-  readonly id: number;
-  /** Identifies the call. Callers may choose it, so several calls can have the same. */
-  readonly requestId: string;
-  /** The `requestId` of the call whose handler made this call. */
-  readonly parentRequestId: string | undefined;
-  /** Id of the operation. */
-  readonly operationId: string;
-  /** Id of the caller; missing for an anonymous one. */
-  readonly identity: string | undefined;
-  /** In milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** In milliseconds. */
-  readonly duration: number;
-  /** Code of the error; missing if the call succeeded. */
-  readonly code: string | undefined;
-  /** JSON of a {@link CallPayload}, with secrets redacted; missing unless `payloads` matches. */
-  readonly payload: string | undefined;
-}
+/** A call that has ended, or a running one. Records are created with the properties in the order of the columns. */
+export type CallRecord = { readonly [Name in keyof Required<Values>]: Values[Name] } & {
+  /** JSON of a {@link CallPayload}, with secrets redacted; missing unless `payloads` matches. In a table of its own. */
+  payload?: string | undefined;
+};
 
 /** What a call received and returned. */
 export interface CallPayload {
@@ -48,132 +101,122 @@ export interface CallPayload {
   error?: { message: string; details?: unknown };
 }
 
-/** Selects records. All conditions must hold. */
-export interface RecordFilter {
-  /** Only calls of this caller. */
-  identity?: string | undefined;
-  /** Only calls of this operation. */
-  operationId?: string | undefined;
-  /** Only calls that succeeded or failed. */
-  status?: "succeeded" | "failed" | undefined;
-  /** Only calls with this id. */
+/** Conditions for records. All of them must hold. */
+export interface RecordConditions {
+  /** The record with this id. */
+  id?: number | undefined;
+  /** Calls with this id. */
   requestId?: string | undefined;
+  /** Calls that calls with these ids made. */
+  parents?: readonly string[] | undefined;
+  /** Calls of this operation. */
+  operationId?: string | undefined;
+  /** Calls of the operations whose ids match; `*` matches any characters. */
+  operations?: string | undefined;
+  /** Calls of this caller; `null` for anonymous ones. */
+  identity?: string | null | undefined;
+  /** Calls of operations of this source. */
+  source?: string | undefined;
+  /** Calls that arrived this way. */
+  via?: string | undefined;
+  /** Calls with this status. */
+  status?: CallRecord["status"] | undefined;
+  /** Calls that failed with this code. */
+  code?: string | undefined;
+  /** Calls that took at least this time, in ms. */
+  minDuration?: number | undefined;
+  /** Only calls that no other call made. */
+  roots?: boolean | undefined;
+  /** Calls that ended at this time or later, in milliseconds since the epoch. */
+  since?: number | undefined;
+  /** Calls that ended before this time, in milliseconds since the epoch. */
+  until?: number | undefined;
+}
+
+/** Selects a page of records. */
+export interface RecordFilter extends RecordConditions {
   /** Only records with a smaller id. */
   before?: number | undefined;
-  /** Only calls that ended at this time or later, in milliseconds since the epoch. Older records are not read. */
-  since?: number | undefined;
   /** Maximum number of records. */
   limit: number;
 }
 
-/** How many records are kept, and how long. */
-export interface RecordLimits {
-  /** Maximum number of records in memory, at least 1. */
-  limit: number;
-  /** How long records are kept, in ms. */
-  keepMs: number;
+/** Records, the newest first. */
+export interface RecordPage {
+  readonly records: readonly CallRecord[];
+  /** Where the next page begins, as its `before`; `undefined` after the last record. */
+  readonly next: number | undefined;
 }
 
-/** Returns whether a record matches a filter. */
-export function matchesFilter(record: CallRecord, filter: RecordFilter): boolean {
-  const { identity, operationId, status, requestId, before, since } = filter;
-  return (
-    (identity === undefined || record.identity === identity) &&
-    (operationId === undefined || record.operationId === operationId) &&
-    (status === undefined || (record.code === undefined) === (status === "succeeded")) &&
-    (requestId === undefined || record.requestId === requestId) &&
-    (before === undefined || record.id < before) &&
-    (since === undefined || record.startedAt + record.duration >= since)
+/** How a condition is expressed in SQL, with one `?` for its value, and in memory. */
+interface Condition<T> {
+  readonly sql: string;
+  /** Whether an index finds the records in the order of their ids. */
+  readonly isIndexed?: true;
+  /** Whether that index has parts of records with close ids. */
+  readonly isInParts?: true;
+  readonly toSQL?: (value: T) => SQLValue;
+  readonly matches: (record: CallRecord, value: T) => boolean;
+}
+
+type Conditions = {
+  readonly [Name in keyof RecordConditions]-?: Condition<NonNullable<RecordConditions[Name]> | null>;
+};
+
+const endOf = ({ startedAt, duration }: CallRecord) => startedAt + duration;
+
+/** Returns a pattern for `GLOB` of SQLite, in which only `*` has a meaning. */
+export function toGlob(pattern: string): string {
+  return pattern.replaceAll(/[[?]/g, "[$&]");
+}
+
+/** The index that is used is that of the first condition that has one. */
+export const conditions: Conditions = {
+  id: { sql: "id = ?", isIndexed: true, matches: (record, id) => record.id === id },
+  requestId: { sql: "request = ?", isIndexed: true, isInParts: true, matches: (record, id) => record.requestId === id },
+  parents: {
+    sql: "parent IN (SELECT value FROM json_each(?))",
+    isIndexed: true,
+    isInParts: true,
+    toSQL: (ids) => JSON.stringify(ids),
+    matches: ({ parentRequestId: parent }, ids) => parent !== undefined && ids!.includes(parent),
+  },
+  operationId: { sql: "operation = ?", isIndexed: true, matches: ({ operationId }, id) => operationId === id },
+  identity: { sql: "identity IS ?", isIndexed: true, matches: (record, id) => record.identity === (id ?? undefined) },
+  operations: {
+    sql: "operation GLOB ?",
+    toSQL: (pattern) => toGlob(pattern!),
+    matches: ({ operationId }, pattern) => createGlobs([pattern!])(operationId),
+  },
+  source: { sql: "source = ?", matches: (record, source) => record.source === source },
+  via: { sql: "via = ?", matches: (record, via) => record.via === via },
+  status: { sql: "status = ?", matches: (record, status) => record.status === status },
+  code: { sql: "code = ?", matches: (record, code) => record.code === code },
+  minDuration: { sql: "duration >= ?", matches: ({ duration }, least) => duration >= least! },
+  roots: {
+    sql: "(parent IS NULL) = ?",
+    toSQL: (roots) => (roots ? 1 : 0),
+    matches: ({ parentRequestId }, roots) => (parentRequestId === undefined) === roots,
+  },
+  since: { sql: "start + duration >= ?", matches: (record, time) => endOf(record) >= time! },
+  until: { sql: "start + duration < ?", matches: (record, time) => endOf(record) < time! },
+};
+
+/** The conditions that a filter has, in the order of {@link conditions}. */
+export function conditionsOf(filter: RecordConditions): Array<{ condition: Condition<unknown>; value: unknown }> {
+  return Object.entries(conditions).flatMap(([name, condition]) => {
+    const value = filter[name as keyof RecordConditions];
+    return value === undefined ? [] : [{ condition: condition as Condition<unknown>, value }];
+  });
+}
+
+/** Finds records in memory, which are in the order of their ids, the oldest first. */
+export function findIn(records: readonly CallRecord[], { before, limit, ...filter }: RecordFilter): CallRecord[] {
+  const all = conditionsOf(filter);
+  const found = records.filter(
+    (record) =>
+      (before === undefined || record.id === undefined || record.id < before) &&
+      all.every(({ condition, value }) => condition.matches(record, value)),
   );
-}
-
-/** Stores records in a file or, without one, the newest of them in memory. */
-export class RecordLog {
-  limits: RecordLimits;
-  readonly #file: RecordFile | undefined;
-  /** The newest records, or those that are not in the file yet. The oldest first. */
-  #records: CallRecord[] = [];
-  #timer: Timer | undefined = undefined;
-  #prunedAt = 0;
-  /** Number of records that could not be stored. */
-  lost = 0;
-  /** Why records cannot be stored at present; `undefined` if they can. */
-  problem: string | undefined = undefined;
-
-  constructor(limits: RecordLimits, file?: RecordFile) {
-    this.limits = limits;
-    this.#file = file;
-  }
-
-  /** Adds a record. Called for every call, so it does not wait for the file. */
-  add(record: CallRecord): void {
-    const count = this.#records.push(record);
-    if (this.#file === undefined) {
-      if (count > this.limits.limit + maxBatch) this.#records = this.#records.slice(maxBatch);
-      return;
-    }
-    if (this.problem === undefined && count === maxBatch) this.#writeAfter(0);
-    else if (this.#timer === undefined) this.#writeAfter(writeDelayMs);
-    if (count <= this.limits.limit + maxBurst) return;
-    this.#records = this.#records.slice(maxBatch);
-    this.lost += maxBatch;
-  }
-
-  /** Finds records, the newest first. */
-  async find(filter: RecordFilter): Promise<CallRecord[]> {
-    const since = Math.max(filter.since ?? 0, Date.now() - this.limits.keepMs);
-    const limited = { ...filter, since };
-    const records = this.#file === undefined ? this.#records.slice(-this.limits.limit) : this.#records;
-    const found = records.filter((record) => matchesFilter(record, limited)).slice(-filter.limit);
-    const missing = filter.limit - found.length;
-    if (this.#file === undefined || missing === 0) return found.reverse();
-    // A batch that is written while others are read has been searched above.
-    const before = Math.min(filter.before ?? Number.MAX_SAFE_INTEGER, records[0]?.id ?? Number.MAX_SAFE_INTEGER);
-    return [...found.reverse(), ...(await this.#file.find({ ...limited, before, limit: missing }))];
-  }
-
-  /** Writes what is not written, and closes the file. */
-  close(): void {
-    this.#timer?.stop();
-    if (this.#file === undefined) return;
-    while (this.#records.length > 0 && this.#write(this.#file));
-    this.#file.close();
-  }
-
-  #writeAfter(delay: number): void {
-    this.#timer?.stop();
-    const write = () => {
-      this.#timer = undefined;
-      const isWritten = this.#write(this.#file!);
-      if (this.#records.length > 0) this.#writeAfter(isWritten ? 0 : retryDelayMs);
-    };
-    this.#timer = startTimer(write, delay, { keepsAlive: false });
-  }
-
-  /** Writes the oldest records. Returns whether that succeeded; after a failure they stay in memory. */
-  #write(file: RecordFile): boolean {
-    try {
-      file.write(this.#records.slice(0, maxBatch));
-      this.#records = this.#records.slice(maxBatch);
-      if (Date.now() - this.#prunedAt > pruneIntervalMs) {
-        this.#prunedAt = Date.now();
-        file.prune(this.#prunedAt - this.limits.keepMs);
-      }
-    } catch (error) {
-      this.#report(toReason(error));
-      return false;
-    }
-    if (this.problem !== undefined) log.info("The history is written again: {file}", { file: file.path });
-    this.problem = undefined;
-    return true;
-  }
-
-  /** Reports that writing fails: once until it succeeds again. */
-  #report(reason: string): void {
-    if (this.problem !== undefined) return;
-    this.problem = `Calls cannot be written to the history file: ${reason}.`;
-    const message =
-      "The history file {file} cannot be written: {reason}. Calls continue, and the last {limit} are kept in memory until it can be written. Check the space on its disk.";
-    warnVisibly(log, [{ message, properties: { file: this.#file!.path, reason, limit: this.limits.limit } }]);
-  }
+  return found.slice(-limit).reverse();
 }

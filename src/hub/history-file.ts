@@ -1,248 +1,277 @@
-import { Buffer } from "node:buffer";
-import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { chmodSync, closeSync, mkdirSync, openSync, realpathSync, rmdirSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { toReason } from "../internal/text.ts";
-import { CallError, isCallError, loadPeer } from "../operation/inside.ts";
-import { type CallRecord, matchesFilter, type RecordFilter } from "./call-records.ts";
+import { CallError, isCallError } from "../operation/inside.ts";
+import { type CallCount, type CountQuery, type CountSum, countColumns, minuteMs } from "./call-counts.ts";
+import {
+  type CallRecord,
+  columns,
+  conditionsOf,
+  type RecordConditions,
+  type RecordFilter,
+  type RecordPage,
+  toGlob,
+} from "./call-records.ts";
+import { type Database, openDatabase, type SQLRow, type SQLValue } from "./sqlite.ts";
 
-/** Number of batches that are read in one step. Other work runs between two steps. */
-const batchesPerStep = 10;
+/** Maximum number of records that a page reads through without an index. */
+const maxScanned = 10_000;
+/** Maximum number of records that are removed in one step. */
+const pruneSlice = 1_000;
+/** The indexes of random ids have a part for each 2 ** 14 records. */
+const partBits = 14;
+/** Maximum number of minutes whose counts are removed in one step. */
+const pruneMinutes = 10;
+/** Maximum difference between the recorded end of two calls and their order, in ms. Times are rounded. */
+const maxClockErrorMs = 2;
 
-/** Statements that prepare a file. One process uses it, so the log of writes needs no shared memory. */
-const preparation = [
-  "PRAGMA page_size = 16384",
-  "PRAGMA journal_mode = WAL",
-  "PRAGMA synchronous = NORMAL", // A killed process loses no written batch.
-  "CREATE TABLE IF NOT EXISTS call_batches (id INTEGER PRIMARY KEY, ended_at INTEGER NOT NULL, data BLOB NOT NULL)",
-  `CREATE VIEW IF NOT EXISTS calls AS
-    SELECT call_batches.id + key AS id, value->>0 AS request_id, value->>5 AS parent_request_id,
-      value->>1 AS operation_id, value->>4 AS identity, ended_at + (value->>2) AS started_at,
-      (value->>3) / 1000.0 AS duration, value->>6 AS code, value->>7 AS payload
-    FROM call_batches, json_each(CAST(data AS TEXT))`,
+const columnList = Object.entries(columns);
+const recordNames = Object.keys(columns) as Array<keyof typeof columns>;
+const countNames = Object.keys(countColumns) as Array<keyof typeof countColumns>;
+
+/** Each entry changes a file from the version with its number to the next one. */
+const migrations: readonly (readonly string[])[] = [
+  [
+    `CREATE TABLE calls (${columnList.map(([, { column, sql }]) => `${column} ${sql}`).join(", ")})`,
+    "CREATE INDEX calls_time ON calls (start + duration)",
+    "CREATE INDEX calls_operation ON calls (operation)",
+    "CREATE INDEX calls_identity ON calls (identity)",
+    // Request ids are random. With the newest records in a part of their own, writing a record changes few pages.
+    `CREATE INDEX calls_request ON calls (id >> ${partBits}, request)`,
+    `CREATE INDEX calls_parent ON calls (id >> ${partBits}, parent) WHERE parent IS NOT NULL`,
+    "CREATE TABLE payloads (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
+    `CREATE TABLE counts (${Object.entries(countColumns)
+      .map(([name, type]) => `${name} ${type} NOT NULL`)
+      .join(", ")}, calls INTEGER NOT NULL, PRIMARY KEY (${countNames.join(", ")})) WITHOUT ROWID`,
+  ],
 ];
 
+const insertCall = `INSERT INTO calls VALUES (${columnList.map(() => "?").join(", ")})`;
+const insertPayload = "INSERT INTO payloads VALUES (?, ?)";
+const addCount = `INSERT INTO counts VALUES (${countNames.map(() => "?").join(", ")}, ?)
+  ON CONFLICT DO UPDATE SET calls = calls + excluded.calls`;
+const selectCalls = `SELECT ${columnList.map(([name, { column }]) => `${column} AS "${name}"`).join(", ")} FROM calls`;
+
 /**
- * Opens a file of records, and creates it and its folder if they do not exist. `path` is absolute. Rejects with a `CallError`
- * if it cannot be used. A file that is not a database is not changed.
+ * Opens a file of records, and creates it and its folder if they do not exist. `path` is absolute. Returns `undefined` if
+ * another hub uses the file, also by another path. Rejects with a `CallError` if it cannot be used. A file that is not a
+ * database is not changed.
  */
-export async function openRecordFile(path: string): Promise<RecordFile> {
+export async function openRecordFile(path: string): Promise<RecordFile | undefined> {
+  let lock: Server | undefined;
   let database: Database | undefined;
-  claim(path);
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     closeSync(openSync(path, "a", 0o600)); // SQLite would create it with another mode.
-    database = await openDatabase(path);
-    return new RecordFile(database, path);
+    const file = realpathSync(path);
+    lock = await lockFile(file);
+    if (lock === undefined) return undefined;
+    try {
+      rmdirSync(`${file}.lock`); // SQLite as WebAssembly leaves this empty folder behind when its process is killed.
+    } catch {
+      // It does not exist, or it is not the folder of a lock.
+    }
+    database = await openDatabase(file);
+    return new RecordFile(database, file, lock);
   } catch (cause) {
     database?.close();
-    release(path);
-    throw isCallError(cause) ? cause : unusable(path, cause); // The package for SQLite may be missing.
+    lock?.close();
+    if (isCallError(cause)) throw cause; // The package for SQLite may be missing.
+    const message = `The history file ${path} cannot be used: ${toReason(cause)}. Check the file and its folder, or use another file.`;
+    throw new CallError("UNAVAILABLE", message, undefined, { cause, mayHaveRun: false });
   }
 }
 
-function unusable(path: string, cause: unknown): CallError {
-  const message = `The history file ${path} cannot be used: ${toReason(cause)}. Check the file and its folder, or use another file.`;
-  return new CallError("UNAVAILABLE", message, undefined, { cause, mayHaveRun: false });
+/**
+ * Locks a file for this process. The lock is a socket that no one connects to: the system removes it when the process ends,
+ * however it ends, and its name contains the device and inode of the file, so that it is the same for all links to it.
+ * Returns `undefined` if another process, or this one, has locked the file.
+ */
+async function lockFile(file: string): Promise<Server | undefined> {
+  const { dev, ino } = statSync(file, { bigint: true });
+  const name = `alkdev-operations-history-${dev}-${ino}`;
+  if (process.platform === "linux") return listenOn(`\0${name}`);
+  if (process.platform === "win32") return listenOn(`\\\\.\\pipe\\${name}`);
+  return listenOn(join(tmpdir(), `${name}.sock`));
 }
 
-/**
- * Records in an SQLite file. A batch of records is one row with JSON, because a row and its index entries for each call
- * cost ten times as much with SQLite as WebAssembly. The view `calls` has a row for each record.
- */
+function listenOn(path: string): Promise<Server | undefined> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EADDRINUSE") resolve(undefined);
+      else reject(error);
+    });
+    server.listen(path, () => resolve(server.unref()));
+  });
+}
+
+/** Records in an SQLite file: a row for each call, their payloads, and counts per minute. */
 export class RecordFile {
   readonly path: string;
   /** The greatest id of a record when the file was opened; 0 without records. */
   readonly lastId: number;
   readonly #database: Database;
-  #isClosed = false;
+  readonly #lock: Server;
 
-  /** Throws if the file is not a database. */
-  constructor(database: Database, path: string) {
+  /** Throws if the file is not a database, or was written by a later version. */
+  constructor(database: Database, path: string, lock: Server) {
     this.path = path;
     this.#database = database;
+    this.#lock = lock;
+    // One process uses the file, so the log of writes needs no shared memory.
     database.all("PRAGMA locking_mode = EXCLUSIVE");
-    database.all("PRAGMA schema_version"); // Reads the file, before it is changed.
+    const [header] = database.all("PRAGMA user_version"); // Reads the file, before it is changed.
+    const version = Number(header!["user_version"]);
+    if (version > migrations.length) throw new Error("it was written by a later version of this package");
     closeSync(openSync(`${path}-wal`, "a", 0o600));
     for (const file of [path, `${path}-wal`]) chmodSync(file, 0o600);
-    for (const statement of preparation) database.all(statement);
-    const [last] = database.all(
-      "SELECT id + json_array_length(CAST(data AS TEXT)) - 1 AS id FROM call_batches ORDER BY call_batches.id DESC LIMIT 1",
-    );
-    this.lastId = Number(last?.["id"] ?? 0);
+    database.all("PRAGMA journal_mode = WAL");
+    database.all("PRAGMA synchronous = NORMAL"); // A killed process loses no written batch.
+    database.all("PRAGMA cache_size = -16384");
+    migrations.slice(version).forEach((statements, index) => {
+      this.#transact(() => {
+        for (const statement of statements) database.run(statement);
+        database.run(`PRAGMA user_version = ${version + index + 1}`);
+      });
+    });
+    this.lastId = Number(database.all("SELECT max(id) AS id FROM calls")[0]!["id"] ?? 0);
   }
 
-  /** Writes records, whose ids follow each other. Throws if that fails. */
-  write(batch: readonly CallRecord[]): void {
-    const { startedAt, duration } = batch.at(-1)!;
-    const endedAt = Math.ceil(startedAt + duration);
-    const data = Buffer.from(JSON.stringify(batch.map((record) => toStored(record, endedAt))));
-    this.#database.all("INSERT INTO call_batches VALUES (?, ?, ?)", [batch[0]!.id, endedAt, data]);
+  /** Writes records and counts. Throws, and writes nothing, if that fails. */
+  write(records: readonly CallRecord[], counts: readonly CallCount[]): void {
+    this.#transact(() => {
+      for (const record of records) {
+        this.#database.run(
+          insertCall,
+          recordNames.map((name) => record[name] ?? null),
+        );
+        if (record.payload !== undefined) this.#database.run(insertPayload, [record.id!, record.payload]);
+      }
+      for (const count of counts) {
+        this.#database.run(addCount, [...countNames.map((name) => count[name]), count.calls]);
+      }
+    });
   }
 
-  /** Finds records, the newest first. `before` and `since` limit how much is read. */
-  async find(filter: RecordFilter & { before: number; since: number }): Promise<CallRecord[]> {
-    const found: CallRecord[] = [];
-    let { before } = filter;
-    let isComplete = false;
-    while (!isComplete && found.length < filter.limit && !this.#isClosed) {
-      const rows = this.#database
-        .all("SELECT * FROM call_batches WHERE id < ? ORDER BY id DESC LIMIT ?", [before, batchesPerStep])
-        .map(toBatch);
-      const recent = rows.filter(({ endedAt }) => endedAt >= filter.since);
-      for (const row of recent) found.push(...searchBatch(row, filter));
-      before = rows.at(-1)?.id ?? 0;
-      isComplete = recent.length < batchesPerStep;
-      if (!isComplete) await setImmediate();
+  /**
+   * Finds records, the newest first. It reads at most 10,000 records that only conditions without an index exclude, and
+   * then returns where to continue.
+   */
+  find({ before = Number.MAX_SAFE_INTEGER, limit, ...filter }: RecordFilter): RecordPage {
+    const all = conditionsOf(filter);
+    const indexed = all.find(({ condition }) => condition.isIndexed);
+    const others = all.filter((one) => one !== indexed);
+    const ids = this.#idsOf(filter, before);
+    const scanned = others.length === 0 ? limit : maxScanned;
+    let range = `FROM calls WHERE ${indexed?.condition.sql ?? "true"} AND id < ? AND id >= ?`;
+    const values: SQLValue[] = [...(indexed === undefined ? [] : [toValue(indexed)]), ids.before, ids.first];
+    if (indexed?.condition.isInParts === true) {
+      range += ` AND id >> ${partBits} IN (SELECT value FROM json_each(?))`;
+      values.push(partsOf(ids));
     }
-    return found.slice(0, filter.limit);
+    range += " ORDER BY id DESC";
+    const where = others.length === 0 ? "" : `WHERE ${others.map(({ condition }) => condition.sql).join(" AND ")}`;
+    // SQLite reads the rows of the inner query one by one, and ends when the outer one has enough.
+    const rows = this.#database.all(
+      `${selectCalls.replace("FROM calls", `FROM (SELECT * ${range} LIMIT ?)`)} ${where} LIMIT ?`,
+      [...values, scanned, ...others.map(toValue), limit],
+    );
+    const records = rows.map(toRecord);
+    if (records.length === limit) return { records, next: records.at(-1)!.id };
+    const [last] = this.#database.all(`SELECT id ${range} LIMIT 1 OFFSET ?`, [...values, scanned - 1]);
+    return { records, next: last === undefined ? undefined : Number(last["id"]) };
   }
 
-  /** Removes the batches that ended before a time. Their ids are in the order of time. */
-  prune(oldest: number): void {
-    const [first] = this.#database.all("SELECT id FROM call_batches WHERE ended_at >= ? ORDER BY id LIMIT 1", [oldest]);
-    this.#database.all("DELETE FROM call_batches WHERE id < ?", [Number(first?.["id"] ?? Number.MAX_SAFE_INTEGER)]);
+  /** Returns the payload of a record. */
+  payloadOf(id: number): string | undefined {
+    return this.#database.all("SELECT data FROM payloads WHERE id = ?", [id])[0]?.["data"] as string | undefined;
+  }
+
+  /** Sums the counts of the minutes from `since` to before `until`. */
+  count({ since, until, step, by, operation, identity }: CountQuery): CountSum[] {
+    const conditions = ["minute >= ?", "minute < ?"];
+    const values: SQLValue[] = [step, since, until];
+    if (operation !== undefined) conditions.push("operation GLOB ?");
+    if (operation !== undefined) values.push(toGlob(operation));
+    if (identity !== undefined) conditions.push("identity = ?");
+    if (identity !== undefined) values.push(identity);
+    const sums = `SELECT minute - minute % ? AS at, ${by ?? "''"} AS key, status, bucket, sum(calls) AS calls`;
+    const sql = `${sums} FROM counts WHERE ${conditions.join(" AND ")} GROUP BY 1, 2, 3, 4`;
+    return this.#database.all(sql, values) as readonly unknown[] as CountSum[];
+  }
+
+  /** Removes some of what is older than a time, the oldest first. Returns whether there may be more. */
+  prune(oldest: number): boolean {
+    const before = this.#firstIdSince(oldest);
+    const slice = `SELECT id FROM calls WHERE id < ? ORDER BY id LIMIT ${pruneSlice}`;
+    const [calls] = this.#database.all(`SELECT max(id) AS last, count(*) AS count FROM (${slice})`, [before]);
+    const [counts] = this.#database.all("SELECT min(minute) AS first FROM counts");
+    const last = calls!["last"] as number | null;
+    const until = Math.min(oldest, Number(counts!["first"] ?? oldest) + pruneMinutes * minuteMs);
+    this.#transact(() => {
+      if (last !== null) this.#database.run("DELETE FROM calls WHERE id <= ?", [last]);
+      if (last !== null) this.#database.run("DELETE FROM payloads WHERE id <= ?", [last]);
+      this.#database.run("DELETE FROM counts WHERE minute < ?", [until]);
+    });
+    return calls!["count"] === pruneSlice || until < oldest;
   }
 
   close(): void {
-    this.#isClosed = true;
     try {
       this.#database.close();
     } finally {
-      release(this.path);
+      this.#lock.close();
+    }
+  }
+
+  /** Returns the ids that a page may have. Records are in the order in which their calls ended. */
+  #idsOf({ since, until }: RecordConditions, before: number): { first: number; before: number } {
+    const [known] = this.#database.all(
+      "SELECT (SELECT min(id) FROM calls) AS first, (SELECT max(id) FROM calls) AS last",
+    );
+    const first = since === undefined ? 0 : this.#firstIdSince(since - maxClockErrorMs);
+    const end = until === undefined ? before : this.#firstIdSince(until + maxClockErrorMs);
+    return {
+      first: Math.max(first, Number(known!["first"] ?? 0)),
+      before: Math.min(before, end, Number(known!["last"] ?? 0) + 1),
+    };
+  }
+
+  #firstIdSince(time: number): number {
+    const sql = "SELECT id FROM calls WHERE start + duration >= ? ORDER BY start + duration LIMIT 1";
+    return Number(this.#database.all(sql, [time])[0]?.["id"] ?? Number.MAX_SAFE_INTEGER);
+  }
+
+  #transact(run: () => void): void {
+    this.#database.run("BEGIN");
+    try {
+      run();
+      this.#database.run("COMMIT");
+    } catch (error) {
+      try {
+        this.#database.run("ROLLBACK");
+      } catch {
+        // SQLite has ended the transaction, such as after a failure to write.
+      }
+      throw error;
     }
   }
 }
 
-/** A record in a batch. Small integers and few values make JSON that takes half of the time of that of a `CallRecord`. */
-type StoredRecord = [
-  requestId: string,
-  operationId: string,
-  startedAfterEnd: number,
-  microseconds: number,
-  ...others: Array<string | undefined>,
-];
-
-function toStored(record: CallRecord, endedAt: number): StoredRecord {
-  const { requestId, parentRequestId, operationId, identity, startedAt, duration, code, payload } = record;
-  const stored: StoredRecord = [requestId, operationId, startedAt - endedAt, Math.round(duration * 1_000), identity];
-  const isLong = parentRequestId !== undefined || code !== undefined || payload !== undefined;
-  if (isLong) stored.push(parentRequestId, code, payload);
-  return stored;
+/** Returns the parts of an index that have these ids, as JSON. */
+function partsOf({ first, before }: { first: number; before: number }): string {
+  const part = (id: number) => Math.floor(id / 2 ** partBits);
+  const count = Math.max(part(before) - part(first) + 1, 0);
+  return JSON.stringify(Array.from({ length: count }, (_, index) => part(first) + index));
 }
 
-/** A row of the table: records whose ids begin with `id`, and the last of which ended at `endedAt`. */
-function toBatch(row: Record<string, unknown>) {
-  return { id: Number(row["id"]), endedAt: Number(row["ended_at"]), data: Buffer.from(row["data"] as Uint8Array) };
+function toValue({ condition, value }: ReturnType<typeof conditionsOf>[number]): SQLValue {
+  return condition.toSQL === undefined ? (value as SQLValue) : condition.toSQL(value);
 }
 
-/** Returns the records of a batch that match, the newest first. Most batches do not contain the id of one call. */
-function searchBatch({ id, endedAt, data }: ReturnType<typeof toBatch>, filter: RecordFilter): CallRecord[] {
-  if (filter.requestId !== undefined && !data.includes(JSON.stringify(filter.requestId))) return [];
-  const stored = JSON.parse(data.toString()) as StoredRecord[];
-  const records = stored.map(([requestId, operationId, startedAfterEnd, microseconds, ...others], index) => {
-    const [identity, parentRequestId, code, payload] = others.map((value) => value ?? undefined);
-    const [startedAt, duration] = [endedAt + startedAfterEnd, microseconds / 1_000];
-    return { id: id + index, requestId, parentRequestId, operationId, identity, startedAt, duration, code, payload };
-  });
-  return records.filter((record) => matchesFilter(record, filter)).reverse();
-}
-
-/**
- * Marks a file as used by this process with a file beside it that contains the process id and start time. A mark of a
- * process that has ended is replaced. Throws a `CallError` if another process uses the file, or if its folder cannot be used.
- */
-function claim(file: string): void {
-  const mark = `${file}.pid`;
-  const owner = findOwner(mark);
-  if (owner !== undefined) {
-    const message = `The history file ${file} is used by the process ${owner}. Stop it, or use another file. If it is not a hub, remove ${mark}.`;
-    throw new CallError("UNAVAILABLE", message, undefined, { mayHaveRun: false });
-  }
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    rmSync(mark, { force: true });
-    writeFileSync(mark, `${process.pid} ${startOf(process.pid)}`, { mode: 0o600, flag: "wx" });
-  } catch (cause) {
-    throw unusable(file, cause);
-  }
-  try {
-    // SQLite as WebAssembly locks a file with an empty folder, which a killed process leaves behind.
-    rmdirSync(`${file}.lock`);
-  } catch {
-    // It does not exist, or it is not the folder of a lock.
-  }
-}
-
-/** Returns the id of a process that has marked a file and is running, maybe this one; `undefined` if no process has. */
-function findOwner(mark: string): number | undefined {
-  let owner = Number.NaN;
-  try {
-    const [id, start] = readFileSync(mark, "utf8").split(" ");
-    owner = Number(id);
-    if (!(owner > 0)) return undefined;
-    process.kill(owner, 0); // Throws if it is not running.
-    // In a container that was restarted, another process has its id, and that may be this one.
-    if (start !== undefined && start !== startOf(owner)) return undefined;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return undefined; // EPERM: it is of another user.
-  }
-  return owner;
-}
-
-/** Returns when a process was started, as Linux counts; "" if it has ended and waits for its parent, or is unknown. */
-function startOf(pid: number): string {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
-    return fields[0] === "Z" ? "" : fields[19]!;
-  } catch {
-    return ""; // Other systems do not have this file.
-  }
-}
-
-function release(file: string): void {
-  rmSync(`${file}.pid`, { force: true });
-}
-
-/** A value of a column. */
-type Value = number | string | Uint8Array | null;
-
-/** An open SQLite database. */
-export interface Database {
-  /** Runs a statement and returns its rows. */
-  all(sql: string, values?: Value[]): Record<string, unknown>[];
-  /** Closes the file. */
-  close(): void;
-}
-
-/** The parts of `node:sqlite` that are used here. Its types belong to later versions of Node. */
-interface NodeSQLite {
-  DatabaseSync: new (
-    file: string,
-  ) => {
-    prepare(sql: string): { all(...values: Value[]): Record<string, unknown>[] };
-    close(): void;
-  };
-}
-
-/**
- * Opens a database: with `node:sqlite` where Node has it, else with `node-sqlite3-wasm`.
- * @param folder - Where that package is searched too: the command may be installed elsewhere than the project.
- */
-export async function openDatabase(file: string, folder: string = dirname(file)): Promise<Database> {
-  const builtin = process.getBuiltinModule("node:sqlite") as NodeSQLite | undefined;
-  if (builtin !== undefined) {
-    const database = new builtin.DatabaseSync(file);
-    return { all: (sql, values = []) => database.prepare(sql).all(...values), close: () => database.close() };
-  }
-  const purpose = "a history file on Node before 22.13";
-  const name = "node-sqlite3-wasm";
-  const require = createRequire(join(folder, name));
-  const load = () => import("node-sqlite3-wasm").catch(() => ({ default: require(name) }));
-  const { default: wasm } = await loadPeer(name, purpose, load);
-  const database = new wasm.Database(file);
-  return {
-    all: (sql, values = []) => database.all(sql, values) as Record<string, unknown>[],
-    close: () => database.close(),
-  };
+function toRecord(row: SQLRow): CallRecord {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? undefined])) as CallRecord;
 }

@@ -1,32 +1,59 @@
 import { roughSize } from "../call/rough-size.ts";
 import { BoundedMap } from "../internal/bounded.ts";
-import { isSecretName } from "../internal/secrets.ts";
+import { logger, warnVisibly } from "../internal/log.ts";
+import { redactMember, redactText } from "../internal/secrets.ts";
 import { truncate } from "../internal/text.ts";
+import type { Identity, ResponseEnvelope } from "../operation/index.ts";
 import type { MiddlewareCall, OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
-import { type CallRecord, type RecordFilter, type RecordLimits, RecordLog } from "./call-records.ts";
+import { type CallRecord, findIn, type RecordFilter } from "./call-records.ts";
 import type { HistoryConfig } from "./config.ts";
 import { openRecordFile } from "./history-file.ts";
+import { type RecordLimits, RecordLog } from "./record-log.ts";
+
+const log = logger("hub");
 
 /** Maximum number of records in memory without `limit`. */
 const defaultLimit = 1_000;
 const defaultKeep = "7d";
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Maximum number of running calls whose input is kept for their record. */
-const maxPendingInputs = 10_000;
+/** Maximum number of running calls about which something is known. The oldest are forgotten first. */
+const maxRunning = 10_000;
 /** Maximum length of the JSON of an input, output or details, in characters. */
 const maxPayloadLength = 16_384;
 
+type EndEvent = Extract<RegistryCallEvent, { kind: "succeeded" | "failed" }>;
+
+/** What is known about a call while it runs. */
+interface RunningCall {
+  readonly started: RegistryCallEvent;
+  nested: number;
+  values: number;
+  drift: number;
+  /** Its validated input, if `payloads` matches. */
+  input?: { readonly value: unknown };
+}
+
+/** Options of {@link openHistory}. */
+export interface HistoryOptions {
+  /** Ids of operations whose calls are not recorded. */
+  readonly ignored?: readonly string[];
+  /** Returns the name of the source of an operation. */
+  readonly sourceOf?: (operationId: string) => string | undefined;
+  /** What records have as `via` for calls of this process. @default "code" */
+  readonly via?: string | undefined;
+}
+
 /**
- * Starts to record the calls of a registry, except those of the `ignored` operations. `file` is an absolute path. Rejects
- * with a `CallError` if its file cannot be used.
+ * Starts to record the calls of a registry. `file` of the configuration is an absolute path. Rejects with a `CallError` if
+ * it cannot be used.
  */
 export async function openHistory(
   registry: OperationRegistry,
   config: HistoryConfig = {},
-  ignored: readonly string[] = [],
+  options: HistoryOptions = {},
 ): Promise<History> {
-  const history = new History(registry, ignored);
+  const history = new History(registry, options);
   await history.configure(config);
   return history;
 }
@@ -35,45 +62,54 @@ function toLimits({ limit = defaultLimit, keep = defaultKeep }: HistoryConfig): 
   return { limit, keepMs: Number.parseInt(keep, 10) * unitMs[keep.at(-1) as keyof typeof unitMs] };
 }
 
-/** Records the calls of a registry when they end. */
+/** Records the calls of a registry when they end, and knows those that are running. */
 export class History {
   readonly #registry: OperationRegistry;
+  readonly #options: HistoryOptions;
   readonly #ignored: ReadonlySet<string>;
   readonly #stop: () => void;
   #log = new RecordLog(toLimits({}));
   #file: string | undefined = undefined;
-  /** Inputs of running calls for which `payloads` matches. */
-  readonly #inputs = new BoundedMap<string, unknown>(maxPendingInputs);
+  #inUse: string | undefined = undefined;
+  readonly #running = new BoundedMap<string, RunningCall>(maxRunning);
   #stopPayloads = () => {};
   #lastId = 0;
 
-  constructor(registry: OperationRegistry, ignored: readonly string[]) {
+  constructor(registry: OperationRegistry, options: HistoryOptions) {
     this.#registry = registry;
-    this.#ignored = new Set(ignored);
+    this.#options = options;
+    this.#ignored = new Set(options.ignored);
     this.#stop = registry.on("call", (event) => this.#onCall(event));
   }
 
-  /** Finds records, the newest first. */
-  find(filter: RecordFilter): Promise<CallRecord[]> {
-    return this.#log.find(filter);
+  /** Where calls that have ended are found and counted. */
+  get records(): Pick<RecordLog, "find" | "payloadOf" | "count" | "isCompleteSince"> {
+    return this.#log;
+  }
+
+  /** Finds running calls, the newest first. */
+  findRunning(filter: RecordFilter): CallRecord[] {
+    const running = Array.from(this.#running.values(), (call) => this.#toRecord(call.started, call, undefined));
+    return findIn(running, filter);
   }
 
   /** Whether calls are stored: why they are not at present, and the number of those that could not be stored. */
   get state(): { lost: number; problem?: string } {
-    const { lost, problem } = this.#log;
+    const { lost, problem = this.#inUse } = this.#log;
     return problem === undefined ? { lost } : { lost, problem };
   }
 
   /** Applies a configuration. Rejects, and changes nothing, if its file cannot be used. */
   async configure(config: HistoryConfig = {}): Promise<void> {
     const limits = toLimits(config);
-    if (config.file === this.#file) this.#log.limits = limits;
+    if (config.file === this.#file && this.#inUse === undefined) this.#log.limits = limits;
     else {
       const file = config.file === undefined ? undefined : await openRecordFile(config.file);
       this.#log.close();
       this.#log = new RecordLog(limits, file);
       this.#file = config.file;
       this.#lastId = Math.max(this.#lastId, file?.lastId ?? 0);
+      this.#inUse = config.file !== undefined && file === undefined ? reportInUse(config.file) : undefined;
     }
     this.#stopPayloads();
     // Events do not contain the input. Middleware does, but it slows calls down, so only the matching operations have it.
@@ -88,58 +124,95 @@ export class History {
   }
 
   readonly #keepInput = ({ context, input }: MiddlewareCall, next: () => Promise<unknown>): Promise<unknown> => {
-    this.#inputs.set(inputKey(context), input);
+    const running = this.#running.get(keyOf(context.requestId, context.identity));
+    if (running !== undefined) running.input = { value: input };
     return next();
   };
 
   #onCall(event: RegistryCallEvent): void {
-    if ((event.kind !== "succeeded" && event.kind !== "failed") || this.#ignored.has(event.operationId)) return;
-    const { requestId, parentRequestId, operationId, timestamp, duration } = event;
-    this.#lastId += 1;
-    this.#log.add({
-      id: this.#lastId,
+    if (event.kind === "progressed" || this.#ignored.has(event.operationId)) return;
+    const key = keyOf(event.requestId, event.identity);
+    if (event.kind === "started") {
+      this.#running.set(key, { started: event, nested: 0, values: 0, drift: 0 });
+      if (event.parentRequestId === undefined) return;
+      const parent = this.#running.get(keyOf(event.parentRequestId, event.identity));
+      if (parent !== undefined) parent.nested += 1;
+      return;
+    }
+    const running = this.#running.get(key);
+    if (event.kind === "yielded") {
+      if (running === undefined) return;
+      running.values += 1;
+      running.drift += driftOf(event.envelope);
+      return;
+    }
+    this.#running.delete(key);
+    this.#log.add(this.#toRecord(event, running, event));
+  }
+
+  /** Creates the record of a call. `end` is missing while it runs. */
+  #toRecord(event: RegistryCallEvent, running: RunningCall | undefined, end: EndEvent | undefined): CallRecord {
+    const { requestId, parentRequestId, operationId, identity, timestamp, via } = event;
+    const duration = end === undefined ? Date.now() - timestamp : end.duration;
+    const envelope = end?.kind === "succeeded" ? end.envelope : undefined;
+    const meta = envelope?.meta;
+    return {
+      id: end === undefined ? undefined : ++this.#lastId,
       requestId,
       parentRequestId,
       operationId,
-      identity: event.identity?.id,
-      startedAt: Math.round(timestamp - duration),
+      source: this.#options.sourceOf?.(operationId),
+      identity: identity?.id,
+      via: via ?? this.#options.via ?? "code",
+      from: meta?.source === "http" ? `http ${meta.statusCode}` : meta?.source,
+      startedAt: Math.round(end === undefined ? timestamp : timestamp - duration),
       duration: Math.round(duration * 1_000) / 1_000,
-      code: event.kind === "failed" ? event.error.code : undefined,
-      payload: this.#inputs.size === 0 ? undefined : this.#takePayload(event),
-    });
-  }
-
-  /** Returns the payload of a call whose input was kept. A call that failed before its handler has none. */
-  #takePayload(event: Extract<RegistryCallEvent, { kind: "succeeded" | "failed" }>): string | undefined {
-    const key = inputKey(event);
-    if (!this.#inputs.has(key)) return undefined;
-    const parts = [`"input":${toSafeJSON(this.#inputs.get(key))}`];
-    this.#inputs.delete(key);
-    if (event.kind === "failed") {
-      const message = JSON.stringify(truncate(event.error.message, 1_000));
-      const { details } = event.error;
-      parts.push(`"error":{"message":${message}${details === undefined ? "" : `,"details":${toSafeJSON(details)}`}}`);
-    } else if (event.envelope !== undefined) parts.push(`"output":${toSafeJSON(event.envelope.data)}`);
-    return `{${parts.join(",")}}`;
+      status: end?.kind ?? "running",
+      code: end?.kind === "failed" ? end.error.code : undefined,
+      drift: (running?.drift ?? 0) + driftOf(envelope) || undefined,
+      nested: running?.nested || undefined,
+      values: running?.values || undefined,
+      payload: running?.input === undefined ? undefined : toPayload(running.input.value, end),
+    };
   }
 }
 
+function driftOf(envelope: ResponseEnvelope | undefined): number {
+  const { drift, driftTotal } = envelope?.meta ?? {};
+  return driftTotal ?? drift?.length ?? 0;
+}
+
+function reportInUse(file: string): string {
+  const message =
+    "Another hub uses the history file {file}, maybe by another path. Calls are kept in memory only. Stop that hub, or use another file.";
+  warnVisibly(log, [{ message, properties: { file } }]);
+  return message.replace("{file}", file);
+}
+
 /** Identifies a running call. Callers choose request ids, so one of them must not obtain the input of another. */
-function inputKey({ requestId, identity }: Pick<RegistryCallEvent, "requestId" | "identity">): string {
-  return JSON.stringify([identity?.id, requestId]);
+function keyOf(requestId: string, identity: Identity | undefined): string {
+  return identity === undefined ? `-${requestId}` : `${identity.id.length} ${identity.id}${requestId}`;
+}
+
+/** Returns the payload of a call, as the JSON of a `CallPayload`. A call that failed before its handler has none. */
+function toPayload(input: unknown, end: EndEvent | undefined): string {
+  const parts = [`"input":${toSafeJSON(input)}`];
+  if (end?.kind === "failed") {
+    const { message, details } = end.error;
+    const text = JSON.stringify(redactText(truncate(message, 1_000)));
+    parts.push(`"error":{"message":${text}${details === undefined ? "" : `,"details":${toSafeJSON(details)}`}}`);
+  } else if (end?.envelope !== undefined) parts.push(`"output":${toSafeJSON(end.envelope.data)}`);
+  return `{${parts.join(",")}}`;
 }
 
 const tooLarge = JSON.stringify(`(larger than ${maxPayloadLength} characters of JSON, and not recorded)`);
 
-/** Returns the JSON of a value, with the values of secret names redacted. A value that is too large or not JSON is described. */
+/** Returns the JSON of a value, with secrets redacted. A value that is too large or not JSON is described. */
 function toSafeJSON(value: unknown): string {
   // Bytes have long JSON, which takes time to create.
   if (roughSize(value, 2 * maxPayloadLength) > 2 * maxPayloadLength) return tooLarge;
   try {
-    const text = JSON.stringify(value, (key, member: unknown) => {
-      if (typeof member === "bigint") return String(member);
-      return member !== null && member !== undefined && isSecretName(key) ? "[redacted]" : member;
-    });
+    const text = JSON.stringify(value, redactMember);
     if (text === undefined) return "null";
     return text.length <= maxPayloadLength ? text : tooLarge;
   } catch {

@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto";
-import { PendingRequestMap, peerSource, type ServedCalls, serveCalls } from "../call/index.ts";
+import { createCallHandler, PendingRequestMap, peerSource, type StopHandling } from "../call/inside.ts";
 import { waitFor } from "../internal/wait.ts";
 import { createJWTAuthenticator, createJWTSigner, type JWTAuthenticator, type JWTSigner } from "../jwt/index.ts";
 import { mapError, unavailable } from "../operation/inside.ts";
@@ -27,9 +27,11 @@ export async function openBus<Options extends object>(
   const transport = await connect(options);
   const callMap = new PendingRequestMap(transport, { trustedBus, sign });
   const peers = peerSource(callMap);
-  let served: ServedCalls | undefined;
+  let stopServing: StopHandling | undefined;
   const startServing = async () => {
-    served = await serveCalls(registry, callMap, { trustedBus, authenticate, exclude: ownOperations });
+    const options = { registry, callMap, trustedBus, authenticate, exclude: ownOperations };
+    stopServing = callMap.handle(createCallHandler({ ...options, via: "bus" }));
+    await stopServing.ready;
   };
   return {
     source: {
@@ -42,7 +44,7 @@ export async function openBus<Options extends object>(
       },
       onChange: (listener) => peers.onChange!(listener),
       close: async () => {
-        await served?.close();
+        await stopServing?.();
         await peers.close();
         await callMap.close();
       },

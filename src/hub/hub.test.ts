@@ -330,7 +330,7 @@ describe("a serving hub", () => {
       (await fetch(`${hub.url}/tasks/list`, { headers: token ? { authorization: `Bearer ${token}` } : {} })).status;
 
     expect([await get(hub.token), await get(), await get(createToken().token)]).toEqual([200, 401, 401]);
-    expect((await fetch(`${hub.url}/mcp`, { method: "POST" })).status).toBe(404);
+    expect((await fetch(`${hub.url}/mcp`, { method: "POST" })).status).toBe(401);
   });
 
   test("does not listen without serve, or with listen: false", async () => {

@@ -124,7 +124,7 @@ export class Hub implements AsyncDisposable {
       },
     };
     this.#restrict = compileRules(config.rules);
-    this.#access = new HubAccess(config.access, this.registry, environment && { ...environment });
+    this.#access = new HubAccess(config.access, environment && { ...environment });
   }
 
   /** @internal */
@@ -132,7 +132,10 @@ export class Hub implements AsyncDisposable {
     const hub = new Hub(config, options);
     try {
       const plans = await planSources(config, hub.#host);
-      hub.#history = await openHistory(hub.registry, config.history, unrecordedOperations);
+      hub.#history = await openHistory(hub.registry, config.history, {
+        ignored: unrecordedOperations,
+        sourceOf: (id) => hub.sourceOf(id),
+      });
       await hub.#followManagement(hub.#history);
       await hub.#listen();
       await hub.#apply(plans);

@@ -1,12 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import { beforeEach, expect, test } from "vitest";
-import { defineOperation, type Identity, Type } from "../operation/index.ts";
+import { beforeEach, expect, test, vi } from "vitest";
+import { defineOperation, type Identity, type OperationContext, Type } from "../operation/index.ts";
 import { coreOf, OperationRegistry } from "../registry/inside.ts";
 import { findTree } from "./call-queries.ts";
-import { type CallRecord, RecordLog } from "./call-records.ts";
+import type { CallRecord } from "./call-records.ts";
 import type { HistoryConfig, HubRule } from "./config.ts";
 import { type History, openHistory } from "./history.ts";
 import { managementOperations, unrecordedOperations } from "./management.ts";
+import { RecordLog } from "./record-log.ts";
 import { compileRules } from "./rules.ts";
 
 const ada: Identity = { id: "ada", scopes: ["task", "hub:read"] };
@@ -48,7 +49,10 @@ let reloads: number;
 async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Promise<void> {
   registry = new OperationRegistry({ log: false });
   reloads = 0;
-  history = await openHistory(registry, config, unrecordedOperations);
+  history = await openHistory(registry, config, {
+    ignored: unrecordedOperations,
+    sourceOf: (id) => (id.startsWith("task.") ? "tasks" : undefined),
+  });
   const source = { name: "tasks", kind: "modules" as const, status: "ready" as const, since: 1, operations: 3 };
   const hub = {
     registry,
@@ -79,7 +83,9 @@ interface Shown {
 }
 
 async function callers(id: string, identity: Identity, input: object = {}): Promise<string[]> {
-  return (await call<Shown[]>(id, identity, input)).map((shown) => `${shown.identity} ${shown.operationId}`);
+  return (await call<{ calls: Shown[] }>(id, identity, input)).calls.map(
+    (shown) => `${shown.identity} ${shown.operationId}`,
+  );
 }
 
 test("a caller sees its own calls only, and with hub:admin all", async () => {
@@ -91,8 +97,8 @@ test("a caller sees its own calls only, and with hub:admin all", async () => {
   expect(await callers("hub.history", admin)).toEqual([...(await callers("hub.history", bob)), "ada task.create"]);
   expect(await callers("hub.history", admin, { identity: "ada" })).toEqual(["ada task.create"]);
   const stats = async (identity: Identity) => {
-    const { calls, operations } = await call<{ calls: number; operations: Shown[] }>("hub.stats", identity);
-    return [calls, ...operations.map(({ operationId }) => operationId)];
+    const { calls, groups } = await call<{ calls: number; groups: { key: string }[] }>("hub.stats", identity);
+    return [calls, ...groups.map(({ key }) => key)];
   };
   expect(await stats(ada)).toEqual([1, "task.create"]);
   expect(await stats(admin)).toEqual([4, "task.create", "task.createTwo"]);
@@ -144,29 +150,114 @@ test("sources are shown, and the configuration is reloaded", async () => {
 
 test("a call is shown with the calls that it made", async () => {
   await registry.execute("task.createTwo", {}, { identity: ada, requestId: "one" });
-  const tree = await call<(Shown & { parentRequestId?: string })[]>("hub.call", ada, { requestId: "one" });
-  expect(tree.map(({ operationId, parentRequestId }) => [operationId, parentRequestId])).toEqual([
+  type Tree = { calls: (Shown & { id: number; parentRequestId?: string })[]; isCut: boolean };
+  const tree = await call<Tree>("hub.call", ada, { requestId: "one" });
+  expect(tree.isCut).toBe(false);
+  expect(tree.calls.map(({ operationId, parentRequestId }) => [operationId, parentRequestId])).toEqual([
     ["task.createTwo", undefined],
     ["task.create", "one"],
     ["task.create", "one"],
   ]);
-  expect(await call("hub.call", admin, { requestId: "one" })).toEqual(tree);
-  const error = { code: "CALL_NOT_FOUND", details: { requestId: "one" } };
+  expect(await call("hub.call", admin, { id: tree.calls[0]!.id })).toEqual(tree);
+  const error = { code: "CALL_NOT_FOUND" };
+  await expect(call("hub.call", admin, {})).rejects.toMatchObject(error);
   await expect(call("hub.call", bob, { requestId: "one" })).rejects.toMatchObject(error);
 });
 
-test("calls that a call made are found although their times are rounded", async () => {
+test("calls that a call made are found although their times are rounded", () => {
   const record = (id: number, requestId: string, startedAt: number, duration: number): CallRecord => {
     const parentRequestId = requestId === "root" ? undefined : "root";
-    const rest = { operationId: "task.create", identity: "ada", code: undefined, payload: undefined };
-    return { id, requestId, parentRequestId, startedAt, duration, ...rest };
+    const call = { requestId, parentRequestId, operationId: "task.create", identity: "ada", startedAt, duration };
+    const others = { code: undefined, drift: undefined, nested: undefined, values: undefined };
+    return { id, ...call, source: undefined, via: "code", from: undefined, status: "succeeded", ...others };
   };
-  const log = new RecordLog({ limit: 10, keepMs: Number.POSITIVE_INFINITY });
+  const records = new RecordLog({ limit: 10, keepMs: Number.POSITIVE_INFINITY });
   // The call started at 102.4 ms and was rounded to 102; the first call that it made seems to end before that.
-  const records = [record(1, "early", 100, 1.7), record(2, "late", 103, 1), record(3, "root", 102, 2.6)];
-  for (const one of records) log.add(one);
+  // The last call names a call with the same id that has ended.
+  const all = [record(1, "early", 100, 1.7), record(2, "late", 103, 1), record(3, "root", 102, 2.6)];
+  for (const one of [...all, record(4, "other", 200, 1)]) records.add(one);
 
-  expect((await findTree(log, records[2]!)).map(({ requestId }) => requestId)).toEqual(["root", "early", "late"]);
+  const history = { records, findRunning: () => [], state: { lost: 0 } };
+  const { calls } = findTree(history, all[2]!, { identity: admin } as OperationContext);
+  expect(calls.map(({ requestId }) => requestId)).toEqual(["root", "early", "late"]);
+});
+
+test("a running call is shown with the calls below it", async () => {
+  let resume = () => {};
+  const paused = new Promise<void>((resolve) => {
+    resume = resolve;
+  });
+  registry.registerAll([
+    defineOperation({ ...task, name: "wait", type: "query", handler: () => paused.then(() => 1) }),
+    defineOperation({
+      ...{ ...task, name: "outer", type: "query" },
+      handler: async (_, { call }) => [await call("task.create", {}), await call("task.wait", {})],
+    }),
+  ]);
+  const running = registry.execute("task.outer", {}, { identity: ada, requestId: "outer" });
+  type Tree = { calls: { id?: number; operationId: string; status: string; nested?: number }[] };
+  await vi.waitFor(async () => {
+    const { calls } = await call<Tree>("hub.call", ada, { requestId: "outer" });
+    expect(calls.map(({ operationId, status, nested }) => [operationId, status, nested])).toEqual([
+      ["task.outer", "running", 2],
+      ["task.create", "succeeded", undefined],
+      ["task.wait", "running", undefined],
+    ]);
+  });
+  await expect(call("hub.call", bob, { requestId: "outer" })).rejects.toMatchObject({ code: "CALL_NOT_FOUND" });
+  resume();
+  await running;
+  const { calls } = await call<Tree>("hub.call", ada, { requestId: "outer" });
+  expect(calls.map(({ id, status }) => [id, status])).toEqual([
+    [3, "succeeded"],
+    [1, "succeeded"],
+    [2, "succeeded"],
+  ]);
+});
+
+test("calls are found by source, way, code, duration and time, page by page", async () => {
+  await expect(registry.execute("task.create", { title: "taken" }, { identity: ada })).rejects.toThrow();
+  for (let count = 0; count < 4; count++) await call("task.createTwo", ada);
+  await expect(call("other.missing", ada)).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  const find = async (input: object) => {
+    const { calls, next } = await call<{ calls: { id: number }[]; next?: number }>("hub.history", ada, input);
+    return [...calls.map(({ id }) => id), next];
+  };
+  expect(await find({ code: "TITLE_TAKEN" })).toEqual([1, undefined]);
+  expect(await find({ status: "failed" })).toEqual([14, 1, undefined]);
+  expect(await find({ source: "tasks", limit: 2 })).toEqual([13, 12, 12]);
+  expect(await find({ source: "tasks", limit: 2, before: 12 })).toEqual([11, 10, 10]);
+  expect(await find({ operationId: "task.*", roots: true })).toEqual([13, 10, 7, 4, 1, undefined]);
+  expect(await find({ operationId: "task.createTwo", limit: 2 })).toEqual([13, 10, 10]);
+  expect(await find({ via: "http" })).toEqual([undefined]);
+  expect(await find({ minDuration: 1e6 })).toEqual([undefined]);
+  expect(await find({ until: 1 })).toEqual([undefined]);
+  expect(await find({ since: Date.now() + 1e6 })).toEqual([undefined]);
+});
+
+test("statistics have exact counts, percentiles and a series", async () => {
+  await expect(registry.execute("task.create", { title: "taken" }, { identity: ada })).rejects.toThrow();
+  await call("task.createTwo", bob);
+  await expect(call("made.up", bob)).rejects.toThrow();
+  const percentiles = { p50: expect.any(Number), p95: expect.any(Number) };
+  const stats = await call<{ since: number; until: number }>("hub.stats", admin, { step: 60_000, by: "identity" });
+  expect(stats).toEqual({
+    ...{ since: expect.any(Number), until: expect.any(Number), calls: 5, failed: 2, ...percentiles },
+    groups: [
+      { key: "bob", calls: 4, failed: 1, ...percentiles },
+      { key: "ada", calls: 1, failed: 1, ...percentiles },
+    ],
+    series: expect.any(Array),
+    ...{ isComplete: false, history: { lost: 0 } },
+  });
+  expect([stats.since % 60_000, stats.until % 60_000]).toEqual([0, 0]);
+  type Series = { series: { at: number; calls: number }[]; groups: { key: string }[]; isComplete: boolean };
+  const own = await call<Series>("hub.stats", ada, { step: 3_600_000, since: Date.now() - 1 });
+  expect(own.series.map(({ at, calls }) => [at % 3_600_000, calls])).toEqual([[0, 1]]);
+  const one = await call<Series>("hub.stats", admin, { operationId: "task.create*" });
+  expect(one.groups.map(({ key }) => key)).toEqual(["task.create", "task.createTwo"]);
+  const all = await call<Series>("hub.stats", admin);
+  expect(all.groups.map(({ key }) => key)).toContain("(unknown)");
 });
 
 test("a caller who chooses the request id of another one sees neither its call nor its input", async () => {
@@ -176,8 +267,9 @@ test("a caller who chooses the request id of another one sees neither its call n
   );
   await Promise.all(both);
   for (const { id, ...identity } of [ada, bob]) {
-    const tree = await call<(Shown & { input: unknown })[]>("hub.call", { id, ...identity }, { requestId: "same" });
-    expect(tree.map((shown) => [shown.identity, shown.input])).toEqual([
+    type Tree = { calls: (Shown & { input: unknown })[] };
+    const tree = await call<Tree>("hub.call", { id, ...identity }, { requestId: "same" });
+    expect(tree.calls.map((shown) => [shown.identity, shown.input])).toEqual([
       [id, { title: id }],
       [id, {}],
       [id, {}],
@@ -188,12 +280,13 @@ test("a caller who chooses the request id of another one sees neither its call n
 test("calls are recorded with times and codes, and without payloads", async () => {
   await expect(registry.execute("task.create", { title: "taken" }, { identity: ada })).rejects.toThrow();
   await call("task.create", ada);
-  const found = await call<object[]>("hub.history", ada);
+  const { calls } = await call<{ calls: object[] }>("hub.history", ada);
   const times = { id: expect.any(Number), startedAt: expect.any(Number), duration: expect.any(Number) };
   const shown = { ...times, requestId: expect.any(String), operationId: "task.create", identity: "ada" };
-  expect(found).toEqual([
-    { ...shown, status: "succeeded" },
-    { ...shown, status: "failed", code: "TITLE_TAKEN" },
+  const common = { ...shown, source: "tasks", via: "code" };
+  expect(calls).toEqual([
+    { ...common, from: "local", status: "succeeded" },
+    { ...common, status: "failed", code: "TITLE_TAKEN" },
   ]);
   expect(await callers("hub.history", ada, { status: "failed" })).toHaveLength(1);
   expect(await callers("hub.history", ada, { operationId: "task.other" })).toEqual([]);
@@ -204,8 +297,8 @@ test("payloads are recorded where configured, with secrets redacted", async () =
   await expect(registry.execute("task.create", { title: "taken" }, { identity: ada })).rejects.toThrow();
   await call("task.createTwo", ada, { title: "x" });
   type Payload = { operationId: string; input?: unknown; output?: unknown; error?: unknown };
-  const found = await call<Payload[]>("hub.history", ada);
-  expect(found.map(({ operationId, input, output, error }) => ({ operationId, input, output, error }))).toEqual([
+  const found = await call<{ calls: Payload[] }>("hub.history", ada);
+  expect(found.calls.map(({ operationId, input, output, error }) => ({ operationId, input, output, error }))).toEqual([
     { operationId: "task.createTwo" },
     { operationId: "task.create", input: {}, output: { id: "task-1", token: "[redacted]" } },
     { operationId: "task.create", input: {}, output: { id: "task-1", token: "[redacted]" } },
@@ -223,9 +316,11 @@ test("the message of an unexpected error is recorded for callers with hub:admin 
   registry.register(defineOperation({ ...task, name: "fail", type: "query", handler: fail }));
   await expect(call("task.fail", ada)).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
   type Failed = { requestId: string; code: string; input: unknown; error?: unknown };
-  const [own] = await call<Failed[]>("hub.history", ada);
-  const [ownTree] = await call<Failed[]>("hub.call", ada, { requestId: own!.requestId });
-  const [all] = await call<Failed[]>("hub.history", admin);
+  const first = async (id: string, identity: Identity, input = {}) =>
+    (await call<{ calls: Failed[] }>(id, identity, input)).calls[0];
+  const own = await first("hub.history", ada);
+  const ownTree = await first("hub.call", ada, { requestId: own!.requestId });
+  const all = await first("hub.history", admin);
   expect([own, ownTree]).toEqual([own, own]);
   expect(own).toMatchObject({ code: "EXECUTION_ERROR", input: {} });
   expect(own).not.toHaveProperty("error");

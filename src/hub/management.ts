@@ -11,17 +11,20 @@ import {
 } from "../operation/inside.ts";
 import { coreOf } from "../registry/inside.ts";
 import {
-  callEventSchema,
+  type CallHistory,
   callSchema,
-  findOwn,
+  countCalls,
+  findCall,
+  findPage,
   findTree,
-  statsSchema,
-  toCall,
-  toStats,
-  watchCalls,
+  historyInput,
+  historyOutput,
+  isAdmin,
+  statsInput,
+  statsOutput,
 } from "./call-queries.ts";
-import type { History } from "./history.ts";
 import type { Hub } from "./hub.ts";
+import { callEventSchema, LiveCalls } from "./live-calls.ts";
 import { hubScopes } from "./rules.ts";
 
 /** The parts of a hub that its own operations use. */
@@ -31,10 +34,6 @@ export type ManagedHub = Pick<Hub, "registry" | "sources" | "sourceOf" | "reload
 export const unrecordedOperations = ["operations", "sources", "history", "call", "calls", "stats"].map(
   (name) => `hub.${name}`,
 );
-
-/** Maximum number of calls from which `hub.stats` is computed. */
-const maxStatsCalls = 10_000;
-const hourMs = 3_600_000;
 
 const readAccess = { requiredScopes: [], requiredScopesAny: [hubScopes.read, hubScopes.admin] };
 
@@ -57,10 +56,8 @@ const reloadSchema = Type.Object({
 });
 
 /** The operations with which the hub is managed, in the namespace `hub`. */
-export function managementOperations(
-  hub: ManagedHub,
-  history: Pick<History, "find" | "state">,
-): IOperationDefinition[] {
+export function managementOperations(hub: ManagedHub, history: CallHistory): IOperationDefinition[] {
+  const live = new LiveCalls(hub.registry, unrecordedOperations);
   const define = defineNamespace("hub", { accessControl: readAccess });
   return [
     define({
@@ -95,50 +92,50 @@ export function managementOperations(
       name: "history",
       type: "query",
       description: "Returns recorded calls, the newest first: those of the caller, or of all callers with hub:admin.",
-      inputSchema: Type.Object({
-        operationId: Type.Optional(Type.String()),
-        status: Type.Optional(Type.Enum(["succeeded", "failed"])),
-        identity: Type.Optional(Type.String({ description: "Only calls of this caller." })),
-        before: Type.Optional(Type.Integer({ description: "Only records with a smaller id, for the next page." })),
-        limit: Type.Integer({ default: 50, minimum: 1, maximum: 1_000 }),
-      }),
-      outputSchema: Type.Array(callSchema),
-      handler: async (input, context) =>
-        (await findOwn(history, input, context)).map((record) => toCall(record, context)),
+      inputSchema: historyInput,
+      outputSchema: historyOutput,
+      handler: (input, context) => findPage(history, input, context),
     }),
     define({
       name: "call",
       type: "query",
-      description: "Returns a recorded call and its nested calls, the earliest first.",
-      inputSchema: Type.Object({ requestId: Type.String() }),
-      outputSchema: Type.Array(callSchema),
-      errors: { CALL_NOT_FOUND: Type.Object({ requestId: Type.String() }) },
-      handler: async ({ requestId }, context) => {
-        const [root] = await findOwn(history, { requestId, limit: 1 }, context);
-        if (root !== undefined) return (await findTree(history, root)).map((record) => toCall(record, context));
-        throw context.errors.CALL_NOT_FOUND({ requestId }, "No call with this id is recorded, or it is not yours.");
+      description: "Returns a recorded or running call and the calls below it, the earliest first.",
+      inputSchema: Type.Object({
+        id: Type.Optional(Type.Integer({ description: "Id of the record." })),
+        requestId: Type.Optional(
+          Type.String({ description: "Id of the call, if it has no record yet. The newest one with this id." }),
+        ),
+      }),
+      outputSchema: Type.Object({
+        calls: Type.Array(callSchema),
+        isCut: Type.Boolean({ description: "Whether there are more calls below it." }),
+      }),
+      errors: { CALL_NOT_FOUND: Type.Object({}) },
+      handler: (input, context) => {
+        const hasKey = input.id !== undefined || input.requestId !== undefined;
+        const root = hasKey ? findCall(history, input, context) : undefined;
+        if (root !== undefined) return findTree(history, root, context);
+        throw context.errors.CALL_NOT_FOUND({}, "No call with this id is recorded or running, or it is not yours.");
       },
     }),
     define({
       name: "calls",
       type: "subscription",
       description: "Reports calls when they start and end: those of the caller, or of all callers with hub:admin.",
-      inputSchema: Type.Object({ operationId: Type.Optional(Type.String()) }),
+      inputSchema: Type.Object({
+        operationId: Type.Optional(Type.String()),
+        requestId: Type.Optional(Type.String({ description: "Only the call with this id and the calls below it." })),
+      }),
       outputSchema: callEventSchema,
-      handler: ({ operationId }, context) => watchCalls(hub.registry, operationId, context),
+      handler: (filter, context) => live.watch(filter, context, isAdmin(context.identity)),
     }),
     define({
       name: "stats",
       type: "query",
-      description: "Returns numbers and durations of recorded calls by operation, the most called first.",
-      inputSchema: Type.Object({
-        since: Type.Optional(Type.Number({ description: "In milliseconds since the epoch; an hour ago without it." })),
-      }),
-      outputSchema: statsSchema,
-      handler: async ({ since = Date.now() - hourMs }, context) => {
-        const records = await findOwn(history, { since, limit: maxStatsCalls }, context);
-        return { ...toStats(since, records), history: history.state };
-      },
+      description: "Returns numbers and durations of calls, the most called operations or callers first.",
+      inputSchema: statsInput,
+      outputSchema: statsOutput,
+      handler: (input, context) => countCalls(history, input, context),
     }),
     define({
       name: "reload",

@@ -65,6 +65,8 @@ export interface CallOrigin {
   readonly depth: number;
   /** Whether it, or a call that it is nested in, arrived from outside this process. */
   readonly isRemote: boolean;
+  /** How it arrived, such as `http`. */
+  readonly via: string;
   /** Receives the progress that the handler reports. */
   reportProgress(progress: Progress): void;
 }
@@ -347,6 +349,11 @@ export class Call implements OperationContext {
 
   get remote(): boolean {
     return this.#isRemote;
+  }
+
+  /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
+  get via(): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
   }
 
   get env(): RegisteredEnv {

@@ -28,7 +28,7 @@ type FactsOf<Kind> = Omit<Extract<RegistryCallEvent, { kind: Kind }>, keyof Regi
 /** Emits an event of a call. */
 export function emitCall<Kind extends RegistryCallEvent["kind"]>(
   core: RegistryCore,
-  { requestId, parentRequestId, identity }: OperationContext,
+  { requestId, parentRequestId, identity, via }: OperationContext & { readonly via?: string | undefined },
   operationId: string,
   kind: Kind,
   facts: FactsOf<Kind>,
@@ -36,6 +36,7 @@ export function emitCall<Kind extends RegistryCallEvent["kind"]>(
   const event: RegistryCallEventBase & { kind: Kind } = { kind, requestId, operationId, timestamp: Date.now() };
   if (parentRequestId !== undefined) event.parentRequestId = parentRequestId;
   if (identity !== undefined) event.identity = identity;
+  if (via !== undefined) event.via = via;
   core.calls.emit(Object.assign(event, facts) as never); // The bench `hub` needs this: a spread takes several times as long.
 }
 

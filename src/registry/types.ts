@@ -93,6 +93,11 @@ export interface RegistryCallEventBase {
   operationId: string;
   /** The caller. */
   identity?: Identity;
+  /**
+   * How the call, or the one that it is nested in, arrived from outside: `http`, `mcp`, `websocket`, or `peer` for other
+   * transports. Missing for calls of this process.
+   */
+  via?: string;
   /** In milliseconds since the epoch. */
   timestamp: number;
 }

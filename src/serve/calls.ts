@@ -45,8 +45,13 @@ export class ServerCalls {
   readonly #runner: RequestRunner;
   #closed: Promise<void> | undefined = undefined;
 
-  constructor(registry: OperationRegistry, options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout" | "limits">) {
-    this.#runner = new RequestRunner({ ...options, registry, isRemote: true, isInProcess: false });
+  /** @param via - what events of calls report as their door, such as `http` */
+  constructor(
+    registry: OperationRegistry,
+    options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout" | "limits">,
+    via: string,
+  ) {
+    this.#runner = new RequestRunner({ ...options, registry, isRemote: true, isInProcess: false, via });
   }
 
   /** Whether the server was closed. It must refuse further requests. */

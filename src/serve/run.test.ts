@@ -26,7 +26,7 @@ function createRunner(
   options: ConstructorParameters<typeof CallRunner>[1] = {},
   gate?: Gate,
 ): CallRunner {
-  const runner = new CallRunner(createRegistry({ operations }), options, gate);
+  const runner = new CallRunner(createRegistry({ operations }), options, "http", gate);
   onTestFinished(() => runner.close({ timeout: 0 }));
   return runner;
 }

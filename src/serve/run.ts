@@ -52,19 +52,25 @@ export class CallRunner implements RunningRequests {
   readonly #defaultTimeout: number;
   readonly #maxTimeout: number;
   readonly #share: FairShare;
+  readonly #via: string;
   readonly #running = new Set<RunningCall>();
   #onIdle: Array<() => void> = [];
   #closed: Promise<void> | undefined = undefined;
 
-  /** @param gate - watches the credentials of callers. @default they do not end */
+  /**
+   * @param via - what events of calls report as their door, such as `http`
+   * @param gate - watches the credentials of callers. @default they do not end
+   */
   constructor(
     registry: OperationRegistry,
     options: Pick<ServeOptions, "defaultTimeout" | "maxTimeout" | "limits">,
+    via: string,
     gate?: Gate,
   ) {
     const limits = resolveTimeLimits(options);
     this.#core = coreOf(registry);
     this.#gate = gate;
+    this.#via = via;
     this.#defaultTimeout = limits.defaultTimeout;
     this.#maxTimeout = limits.maxTimeout;
     this.#share = new FairShare(resolveLimits(options.limits).pendingCalls);
@@ -81,7 +87,7 @@ export class CallRunner implements RunningRequests {
     const owner = this.#admit(caller);
     const deadline = toDeadline(Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout));
     const reportProgress = (progress: Progress) => request.onProgress?.(progress);
-    const origin = { requestId, depth: 0, isRemote: true, reportProgress };
+    const origin = { requestId, depth: 0, isRemote: true, via: this.#via, reportProgress };
     const call = Call.incoming(this.#core, operationId, { identity: caller.identity, deadline, metadata }, origin);
     const running: RunningCall = { operationId, owner, isSubscription: false, end: call.end };
     this.#running.add(running);
@@ -113,6 +119,7 @@ export class CallRunner implements RunningRequests {
       requestId,
       depth: 0,
       isRemote: true,
+      via: this.#via,
       reportProgress() {},
       onOpen: () => request.onOpen?.(),
       onEnd,

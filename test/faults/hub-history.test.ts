@@ -1,13 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openHistory } from "../../src/hub/history.ts";
-import { openDatabase } from "../../src/hub/history-file.ts";
+import { openDatabase } from "../../src/hub/sqlite.ts";
 import { OperationRegistry } from "../../src/index.ts";
 import { until } from "../../src/internal/testing.ts";
 import { bundleProgram } from "../../src/transport/testing.ts";
@@ -74,9 +73,8 @@ test("after kill -9 during writes the file opens, has every written call, and is
     await reported(({ calls }) => calls > enough);
     child.kill("SIGKILL");
     await once(child, "exit");
-    expect(existsSync(`${file}.pid`)).toBe(true);
     const history = await openHistory(new OperationRegistry(), { file });
-    const [newest] = await history.find({ limit: 1 });
+    const [newest] = history.records.find({ limit: 1 }).records;
     await history.close();
     const ids = await readIds();
     expect(ids).toEqual(upTo(ids.length));

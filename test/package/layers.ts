@@ -257,6 +257,7 @@ export const layers: Record<string, Layer> = {
       "transport/transport.ts",
       "transport/*",
       "call",
+      "call/inside.ts",
       "call/rough-size.ts",
       "jwt",
       "node",
@@ -295,7 +296,7 @@ export const layers: Record<string, Layer> = {
       "hub/config-text.ts",
       "hub/config-variables.ts", // the inputs that a terminal is asked for
       "hub/editors.ts", // whose files the command writes
-      "hub/history-file.ts", // what `doctor` opens
+      "hub/sqlite.ts", // what `doctor` opens
     ],
     packages: ["picocolors", "jq-wasm", "jsonc-parser", "smol-toml"],
   },

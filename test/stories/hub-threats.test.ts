@@ -121,7 +121,7 @@ test("callers without a token or without the scope of the source are refused, an
   expect(found).toEqual({ operations: [expect.objectContaining({ name: "operations" })], total: 1 });
 });
 
-test("a web page that made its name resolve to this machine is refused without a token", async () => {
+test("without a token nothing is answered, also to a web page that made its name resolve to this machine", async () => {
   const upgrade = { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
   const attempts: Array<[path: string, headers: OutgoingHttpHeaders]> = [
     ["/hub/operations", {}],
@@ -130,10 +130,10 @@ test("a web page that made its name resolve to this machine is refused without a
     ["/calls", { ...upgrade, "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" }],
   ];
   for (const [path, headers] of attempts) {
-    for (const host of ["evil.example", "127.0.0.1.evil.example", "10.0.0.1"]) {
+    for (const host of ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "localhost"]) {
+      if (path === "/calls" && host === "localhost") continue; // The token may be in the first frame.
       expect([path, host, await statusOf(path, { ...headers, host })]).toEqual([path, host, 401]);
     }
-    expect([path, await statusOf(path, headers)]).not.toEqual([path, 401]);
   }
   const authorization = `Bearer ${ada!.token}`;
   expect(await statusOf("/hub/operations", { host: "hub.example", authorization })).toBe(200); // A proxy.
@@ -155,11 +155,9 @@ async function statusOf(path: string, headers: OutgoingHttpHeaders): Promise<num
 
 test("a token sees its own calls only", async () => {
   const history = async (token: string, input = {}) => {
-    const [, calls] = await post("/hub/history", token, { operationId: "tasks.create", ...input });
-    return (calls as { identity?: string; requestId: string }[]).map(({ identity, requestId }) => [
-      identity,
-      requestId,
-    ]);
+    const [, found] = await post("/hub/history", token, { operationId: "tasks.create", ...input });
+    const { calls } = found as { calls: { identity?: string; requestId: string }[] };
+    return calls.map(({ identity, requestId }) => [identity, requestId]);
   };
   const call = async (token: string) => {
     const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
@@ -175,7 +173,7 @@ test("a token sees its own calls only", async () => {
   expect((await post("/hub/call", bob!.token, { requestId: ids.ada }))[0]).toBe(422);
   expect((await post("/hub/call", ada!.token, { requestId: ids.ada }))[0]).toBe(200);
   const [, stats] = await post("/hub/stats", bob!.token);
-  expect(stats).toMatchObject({ calls: 1, operations: [{ operationId: "tasks.create", calls: 1 }] });
+  expect(stats).toMatchObject({ calls: 1, groups: [{ key: "tasks.create", calls: 1 }] });
 });
 
 test("secrets of the configuration and the created token appear in no output", async () => {
@@ -208,7 +206,7 @@ test("secrets of the configuration and the created token appear in no output", a
     expect(results[0]).toEqual([200, "created"]);
     expect(results[2]).toMatchObject([
       200,
-      [{ operationId: "tasks.create", input: { apiKey: "[redacted]", nested: { password: "[redacted]" } } }],
+      { calls: [{ operationId: "tasks.create", input: { apiKey: "[redacted]", nested: { password: "[redacted]" } } }] },
     ]);
     await secret.close();
     const file = await readFile(join(folder, "calls.db"), "latin1");

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { operatorOf } from "../../hub/access.ts";
 import type { Environment, Hub, ResolvedConfig } from "../../hub/index.ts";
+import { createOperator } from "../../operation/inside.ts";
 import { serveMCPStdio } from "../../serve/mcp/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readConfig, startHub } from "../config-target.ts";
@@ -45,7 +45,7 @@ export const serve = defineCommand({
         await interrupted;
       } else {
         restoreOutput(); // The protocol needs it.
-        const identity = operatorOf(hub.registry); // The user who starts the command.
+        const identity = createOperator(); // The user who starts the command.
         const service = await serveMCPStdio(hub.registry, { identity, exposeErrors: options.dev === true });
         await stderr.write("Serving MCP on stdin and stdout.\n");
         await Promise.race([service.closed, interrupted]);

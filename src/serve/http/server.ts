@@ -41,7 +41,7 @@ export class HTTPServer implements FetchServer {
     this.options = options;
     this.gate = new Gate(options, exposedHeaders); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);
-    this.run = new CallRunner(registry, options, this.gate);
+    this.run = new CallRunner(registry, options, "http", this.gate);
     this.visible = new VisibleOperations(coreOf(registry), options);
     void this.routes; // Reports operations that are not served.
   }

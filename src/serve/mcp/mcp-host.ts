@@ -72,7 +72,7 @@ export class MCPHost {
     this.usesStreams = (options.defaultTimeout ?? 0) > maxSilenceMs;
     this.#identityOf = identityOf;
     this.catalog = new ToolCatalog(new VisibleOperations(coreOf(registry), options), options.mode);
-    this.calls = new ServerCalls(registry, options);
+    this.calls = new ServerCalls(registry, options, "mcp");
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));
     this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", { ...mapError(error).toJSON() }));

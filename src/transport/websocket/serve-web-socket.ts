@@ -27,7 +27,7 @@ export function serveWebSocket(registry: OperationRegistry, options: ServeWebSoc
   const { authenticate, exposeErrors = false, ...others } = options;
   const callMap = new PendingRequestMap(transport);
   const outcome = createOutcomeFilter(registry, exposeErrors);
-  const stop = callMap.handle(createCallHandler({ ...others, registry, callMap, outcome }));
+  const stop = callMap.handle(createCallHandler({ ...others, registry, callMap, outcome, via: "websocket" }));
   let closed: Promise<void> | undefined;
   const close = (closeOptions?: CloseOptions) => {
     closed ??= stop(closeOptions).then(() => callMap.close());
