@@ -32,9 +32,13 @@ const recent: { at: number; activity: Activity }[] = [];
 let shownAt = 0;
 let showing: ReturnType<typeof setTimeout> | undefined;
 
-/** The key of a call: callers choose request ids, so they may repeat. */
-export function keyOf({ requestId, startedAt }: CallRecord): string {
-  return `${requestId} ${startedAt}`;
+/** The key of a call: its record, or its request while it runs. Callers choose request ids, so they may repeat. */
+export function keyOf(call: CallRecord): string {
+  return call.id === undefined ? runningKeyOf(call) : String(call.id);
+}
+
+function runningKeyOf({ requestId, identity = "" }: CallRecord): string {
+  return `${requestId} ${identity}`;
 }
 
 /** Returns a call of the stream. */
@@ -107,9 +111,8 @@ export function clearActivity(): void {
 }
 
 function put(call: CallRecord): void {
-  const key = keyOf(call);
-  if (store.get(key)?.id !== undefined) return; // A record is complete, whatever arrives later.
-  store.set(key, call);
+  if (call.id !== undefined) store.delete(runningKeyOf(call));
+  store.set(keyOf(call), call);
   if (store.size <= maxCalls) return;
   const [oldest] = store.keys();
   store.delete(oldest!);
