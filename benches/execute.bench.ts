@@ -47,8 +47,8 @@ export async function run(): Promise<Row[]> {
     {
       work: "execute",
       ratio: plain.cases.execute.ratio,
-      bar: 1.6,
-      aim: 1.3,
+      bar: 1.5,
+      aim: 1.4,
       note: `${formatTime(plain.cases.execute.ns)}, by hand ${formatTime(plain.floor.ns)}, ${formatNoise(plain)}`,
     },
     ...Object.keys(peers.blocks).map((name) => {
@@ -63,8 +63,8 @@ export async function run(): Promise<Row[]> {
     {
       work: "execute with a signal and a deadline",
       ratio: within.cases.executeWithin.ratio,
-      bar: 4,
-      aim: 3,
+      bar: 8,
+      aim: 6,
       note: `${formatTime(within.cases.executeWithin.ns)}, ${formatNoise(within)}`,
     },
   ];

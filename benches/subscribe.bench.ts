@@ -58,7 +58,7 @@ export async function run(): Promise<Row[]> {
     {
       work: "one value of a subscription",
       ratio,
-      bar: 1.75,
+      bar: 1.55,
       aim: 1.4,
       note: `${formatTime(ns)}, by hand ${formatTime(measured.floor.ns)}, ${formatNoise(measured)}`,
     },

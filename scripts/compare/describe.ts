@@ -1,5 +1,5 @@
 /** Properties whose values depend on the clock, or are hashes of what is compared anyway. */
-const masked = new Set(["duration", "etag", "date"]);
+const masked = new Set(["duration", "etag", "date", "retryAfter"]);
 
 /** Texts that differ between two runs of the same program, and what replaces them. */
 const masks: Array<[RegExp, string]> = [

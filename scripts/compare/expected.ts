@@ -1,4 +1,201 @@
-import type { Expectation } from "./judge.ts";
+import type { Difference } from "./differences.ts";
+import type { Expectation, Pair } from "./judge.ts";
+
+/** The value at a JSON pointer. */
+function at(value: unknown, path: string): unknown {
+  const keys = path.split("/").slice(1);
+  return keys.reduce<unknown>((one, key) => (one as Record<string, unknown> | undefined)?.[key], value);
+}
+
+/** The part of a result that a path leads through: the first `length` steps of the path. */
+function partOf(pair: Pair, { path }: Difference, length: number) {
+  const place = path
+    .split("/")
+    .slice(0, length + 1)
+    .join("/");
+  return { reference: at(pair.reference, place), current: at(pair.current, place) };
+}
+
+const unauthenticated = "Authentication is required. Send a token or key that this server accepts.";
+const digits = "may have lost digits; ask the API for strings";
+
+/** Whether the current version refuses a request because it has no credentials. */
+function isRefused(response: unknown): boolean {
+  const isHead =
+    at(response, "/returned/body") === "" && at(response, "/returned/headers/www-authenticate") === "Bearer";
+  return at(response, "/returned/status") === 401 && (isHead || JSON.stringify(response).includes(unauthenticated));
+}
+
+/** The warnings about patterns and names of `follow` that have no effect. */
+const unusedPattern =
+  /^(?:include|exclude): No operation of the source matches "[^"]*"\. Patterns match ids in the registry, names/;
+const nothingLeft = /No operation is registered: include and exclude filter out all \d+ of them\./;
+
+/** Replaces the hash at the end of the names of tools. */
+function withoutHash(text: unknown, length: number): string {
+  return String(text).replace(new RegExp(`_[0-9a-f]{${length}}\\b`, "g"), "_#");
+}
 
 /** The differences between the reference and the current version that are wanted. */
-export const expectations: readonly Expectation[] = [];
+export const expectations: readonly Expectation[] = [
+  {
+    id: "anonymous",
+    what: "Servers refuse requests without credentials, unless allowAnonymous is set.",
+    wanted: "design 9.1 [v4]: Without credentials: 401 from every server, for every operation and document",
+    kinds: ["http", "mcp"],
+    explains: (difference, pair) => isRefused(partOf(pair, difference, pair.kind === "http" ? 3 : 2).current),
+  },
+  {
+    id: "anonymous-ids",
+    what: "Refusals have request ids, so those of later responses of a case have other numbers.",
+    wanted: "design 9.1 [v4]: Without credentials: 401 from every server, for every operation and document",
+    kinds: ["http"],
+    explains: ({ path, reference, current }, pair) =>
+      path.endsWith("/requestId") &&
+      /^<id \d+>$/.test(`${reference}`) &&
+      /^<id \d+>$/.test(`${current}`) &&
+      (at(pair.current, "/result/responses") as unknown[]).some(isRefused),
+  },
+  {
+    id: "scopes-first",
+    what: "Scopes are checked before the deadline of a call.",
+    wanted: "design 3: the steps of a call, find and scopes before run, which is raced against the deadline",
+    kinds: ["http"],
+    explains: (difference, pair) => {
+      const { reference, current } = partOf(pair, difference, 3);
+      const code = (response: unknown) => at(response, "/returned/body/code");
+      return (
+        code(reference) === "TIMEOUT" &&
+        code(current) === "ACCESS_DENIED" &&
+        at(reference, "/returned/body/mayHaveRun") === false
+      );
+    },
+  },
+  {
+    id: "anonymous-log",
+    what: "Calls that are refused for missing credentials run nothing that could fail.",
+    wanted: "design 9.1 [v4]: Without credentials: 401 from every server, for every operation and document",
+    kinds: ["http", "mcp"],
+    explains: ({ path, reference, current }, pair) =>
+      path.startsWith("/noise") &&
+      current === undefined &&
+      JSON.stringify(reference).includes("[alkdev.operations.serve]") &&
+      JSON.stringify(pair.current).includes(unauthenticated),
+  },
+  {
+    id: "tool-hash",
+    what: "Names of tools that need a hash have 16 hexadecimal digits of it, not 10.",
+    wanted: "issue of the servers, defect 4: 64 bits of SHA-256 at least",
+    kinds: ["mcp"],
+    explains: ({ reference, current }) =>
+      typeof reference === "string" &&
+      /_[0-9a-f]{16}/.test(String(current)) &&
+      withoutHash(reference, 10) === withoutHash(current, 16),
+  },
+  {
+    id: "stream-end",
+    what: "A comment line precedes the end of an event stream.",
+    wanted: "design 9.3 [v4]: the end is `event: end` and `id: end` without data, after a comment line `: end`",
+    kinds: ["http"],
+    explains: (difference, pair) => {
+      const { reference, current } = partOf(pair, difference, 6);
+      const lines = ["event: end", "id: end"];
+      return (
+        JSON.stringify(reference) === JSON.stringify(lines) &&
+        JSON.stringify(current) === JSON.stringify([": end", ...lines])
+      );
+    },
+  },
+  {
+    id: "lost-digits",
+    what: "Numbers beyond 2^53 in data of HTTP and MCP are reported as drift.",
+    wanted: "design 5 [v4]: an integer beyond 2^53 has lost digits already: `mismatch`; digits are not kept",
+    kinds: ["output", "call", "client", "openapi", "http", "middleware", "mcp", "peer", "websocket", "subscription"],
+    explains: ({ path, current }) =>
+      /\/drift(\/\d+(\/message)?)?$/.test(path) && JSON.stringify(current).includes(digits),
+  },
+  {
+    id: "digits-in-command",
+    what: "The command refuses integers that JavaScript rounds.",
+    wanted: "design 5 [v4]: digits are not kept",
+    kinds: ["command"],
+    explains: ({ path }, pair) => {
+      const error = path.replace(/\/error\/.*$/, "/error/message");
+      return path.includes("/error/") && /a number that JavaScript would round/.test(String(at(pair.current, error)));
+    },
+  },
+  {
+    id: "parent-of-execute",
+    what: "`parentRequestId` of a direct call is kept, as that of a remote one always was.",
+    wanted: "issue of the core, item 2: one set of call options",
+    kinds: ["nested"],
+    explains: ({ path, reference, current }) =>
+      path.endsWith("/parentRequestId") &&
+      current === "parent-1" &&
+      (reference === undefined || at(reference, "/$") === "undefined"),
+  },
+  {
+    id: "unused-patterns",
+    what: "Each pattern of `follow` that matches no operation is reported.",
+    wanted: "design 2 [v4]: a pattern that matches nothing is a warning",
+    kinds: ["follow"],
+    explains: ({ path, reference, current }) =>
+      path.includes("/warnings/") &&
+      reference === undefined &&
+      current === true &&
+      unusedPattern.test(path.split("/warnings/")[1]!.replaceAll("~1", "/")),
+  },
+  {
+    id: "nothing-left",
+    what: "That include and exclude filter out everything is no longer reported when a pattern that matches nothing is the reason.",
+    wanted: "design 2 [v4]: a pattern that matches nothing is a warning",
+    kinds: ["follow"],
+    explains: ({ path, reference, current }) =>
+      path.includes("/warnings/") && reference === true && current === undefined && nothingLeft.test(path),
+  },
+  {
+    id: "patterns-of-names",
+    what: "A pattern without a dot also matches names.",
+    wanted: "design 2 [v4]: they match finished ids or names without namespace",
+    kinds: ["follow"],
+    explains: (_, pair) => (at(pair.reference, "/result/patterns") as string[]).includes("create"),
+  },
+  {
+    id: "candidates",
+    what: "When an operation is withdrawn, the next candidate takes its place: one change instead of two, and no report.",
+    wanted: "design 8 [v4]: the registry keeps candidates for an id, and the first is active",
+    kinds: ["follow"],
+    explains: ({ path }, pair) => {
+      const shared = at(pair.reference, "/result/shared") as string[];
+      const listOthers = (result: unknown) =>
+        (at(result, "/result/changes") as Array<{ kind: string; operationId: string }>)
+          .filter(({ operationId }) => !shared.includes(operationId))
+          .map(({ kind, operationId }) => `${kind} ${operationId}`)
+          .sort();
+      const isSame = JSON.stringify(listOthers(pair.reference)) === JSON.stringify(listOthers(pair.current));
+      const places = /^\/result\/(?:changes|states\/\d+\/order|reports\/\d+\/reports\/\d+(?:\/imported\/\d+)?$)/;
+      const skipped = /^\/result\/reports\/\d+\/reports\/[1-9]\d*\/skipped\/.*(?:has the same id|with the same id)/;
+      return shared.length > 0 && isSame && (places.test(path) || skipped.test(path));
+    },
+  },
+  {
+    id: "unused-patterns-of-openapi",
+    what: "Each pattern of `follow` that matches no operation is reported.",
+    wanted: "design 2 [v4]: a pattern that matches nothing is a warning",
+    kinds: ["openapi"],
+    explains: ({ path, reference, current }) =>
+      /^\/result\/reports\/\d+\/warnings\/\d+\/reason$/.test(path) &&
+      nothingLeft.test(String(reference)) &&
+      unusedPattern.test(`include: ${current}`),
+  },
+  {
+    id: "map-in-body",
+    what: "The message about an argument that JSON cannot represent is that of all transports.",
+    wanted: "issue of the core, item 5: one walk that says whether a value can be sent, with path and reason",
+    kinds: ["openapi"],
+    explains: ({ path, reference, current }) =>
+      /\/message$/.test(path) &&
+      /which JSON cannot represent/.test(String(reference)) &&
+      /it contains a value that cannot be sent: /.test(String(current)),
+  },
+];

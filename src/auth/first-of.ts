@@ -18,6 +18,7 @@ export function firstOf(...authenticators: ReadonlyArray<Authenticator | Identif
   const all = authenticators.map((one): Authenticator => (typeof one === "function" ? { authenticate: one } : one));
   return {
     authenticate: (credentials) => identify(all, 0, credentials),
+    ready: async () => void (await Promise.all(all.map((one) => one.ready?.()))),
     describe: () => merge(all.map((one) => one.describe?.() ?? bearerDescription)),
     onChange(listener) {
       const stops = all.map((one) => one.onChange?.(listener));

@@ -109,19 +109,34 @@ test("issuer and audience are required", () => {
   }
 });
 
-test("a key that cannot be used is reported, and no token is accepted", async () => {
-  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-  try {
-    const authenticate = jwt({ ...options, key: new Uint8Array(8) });
-    expect(await outcome(await forge(good), authenticate)).toBe(503);
-    expect(warn.mock.calls).toEqual([
-      [
-        expect.stringMatching(
-          /^\[alkdev.operations.auth\] jwt: every token is refused: TypeError: The secret has 8 bytes/,
-        ),
-      ],
-    ]);
-  } finally {
-    warn.mockRestore();
-  }
+describe("a key that cannot be used", () => {
+  const invalid = { ...options, key: new Uint8Array(8) };
+
+  test("fails the start of the server", async () => {
+    const tooShort = new TypeError(
+      "The secret has 8 bytes; HS256 needs at least 32. Create one: crypto.getRandomValues(new Uint8Array(32)).",
+    );
+    await expect(jwt(invalid).ready!()).rejects.toThrow(tooShort);
+    await expect(firstOf(jwt(options), jwt(invalid)).ready!()).rejects.toThrow(tooShort);
+    await expect(firstOf(jwt(options), () => undefined).ready!()).resolves.toBeUndefined();
+    await expect(new Gate({ authenticate: jwt(invalid) }).ready()).rejects.toThrow(tooShort);
+  });
+
+  test("is reported once in a server that was not waited for, and no token is accepted", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    try {
+      const authenticate = jwt(invalid);
+      expect(await outcome(await forge(good), authenticate)).toBe(503);
+      expect(await outcome(await forge(good), authenticate)).toBe(503);
+      expect(warn.mock.calls).toEqual([
+        [
+          expect.stringMatching(
+            /^\[alkdev.operations.auth\] jwt: every token is refused: TypeError: The secret has 8 bytes/,
+          ),
+        ],
+      ]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
 });

@@ -16,7 +16,7 @@ export interface JWTOptions
 /**
  * Identifies callers by JSON Web Tokens of `Authorization: Bearer`, with the package `jose`. The id of a caller is its
  * issuer, `#` and its subject; its scopes are those of the claims `scopes`, `scope` or `scp`. Streams and connections end
- * when the token expires.
+ * when the token expires. `listen` rejects if a key cannot be used or `jose` is not installed.
  */
 export function jwt(options: JWTOptions): Authenticator {
   const { issuer: given, ...others } = options;
@@ -30,21 +30,26 @@ export function jwt(options: JWTOptions): Authenticator {
   if (options.audience === undefined || options.audience.length === 0) {
     throw new TypeError("The audience is missing. Set it to the name of this service.");
   }
-  const verifying = createJWTAuthenticator({ ...others, issuer: issuers, bind: "identity" }).catch((cause) => {
-    warnVisibly(log, [{ message: "jwt: every token is refused: {cause}", properties: { cause } }]);
+  const verifying = createJWTAuthenticator({ ...others, issuer: issuers, bind: "identity" });
+  verifying.catch(() => {}); // `ready` reports it, or the first request to a server that does not wait for it.
+  let hasWarned = false;
+  const refuse = (cause: unknown): never => {
+    if (!hasWarned) warnVisibly(log, [{ message: "jwt: every token is refused: {cause}", properties: { cause } }]);
+    hasWarned = true;
     const message = "The server cannot verify tokens, because its configuration is invalid.";
     throw unavailable(message, { cause, mayHaveRun: false });
-  });
-  verifying.catch(() => {}); // It was reported above, and is reported to every caller.
+  };
   const authorizationServers = issuers.filter((issuer) => issuer.startsWith("https://"));
   return {
     async authenticate({ token }) {
       const claimed = token === undefined ? undefined : readIssuer(token);
       const issuer = issuers.find((one) => one === claimed);
       if (issuer === undefined) return undefined;
-      const identity = await (await verifying)(token);
+      const verify = await verifying.catch(refuse);
+      const identity = await verify(token);
       return identity && { ...identity, id: `${issuer}#${identity.id}` };
     },
+    ready: async () => void (await verifying),
     describe: () => ({
       securitySchemes: { jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
       headers: ["authorization"],

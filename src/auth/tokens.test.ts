@@ -66,15 +66,17 @@ describe("bearer tokens", () => {
   });
 
   test.each([["bearerTokens", bearerTokens] as const, ["apiKeys", apiKeys] as const])(
-    "%s refuses a token that has expired, or whose expiry is malformed",
+    "%s refuses a token that has expired, and an expiry that is malformed when it is made",
     (_name, create) => {
       const credentials = { headers: new Headers({ "X-API-Key": token }), token };
       const expired = new CallError("ACCESS_DENIED", "The token has expired. Authenticate again.", undefined, {
         mayHaveRun: false,
       });
-      for (const expiresAt of [1_000, "2026", Number.NaN]) {
-        const tokens = create([{ hash, identity: { ...ada, expiresAt } as StoredToken["identity"] }]);
-        expect(() => tokens.authenticate(credentials)).toThrow(expired);
+      const tokens = create([{ hash, identity: { ...ada, expiresAt: 1_000 } }]);
+      expect(() => tokens.authenticate(credentials)).toThrow(expired);
+      for (const expiresAt of ["2026", Number.NaN, null]) {
+        const identity = { ...ada, expiresAt } as StoredToken["identity"];
+        expect(() => create([{ hash, identity }])).toThrow(/^The expiresAt of "ada" in \w+ is not a time in ms/);
       }
     },
   );
@@ -112,17 +114,15 @@ describe("bearer tokens", () => {
     expect(tokens.authenticate(withToken(token))).toEqual(ada);
   });
 
-  test("an empty token is never accepted, and the program is warned when it starts", async () => {
-    const empty = [undefined, null, "", sha256("")] as string[];
-    let tokens = bearerTokens([{ hash, identity: ada }]);
-    const warnings = warningsOf(() => {
-      tokens = bearerTokens(empty.map((one) => ({ hash: one, identity: ada })));
-    });
-    expect(warnings).toEqual(
-      Array(4).fill(
-        '[alkdev.operations.auth] bearerTokens: A token of "ada" is empty, and is refused. Check the variable that contains it.',
-      ),
-    );
+  test.each([undefined, null, "", sha256("")])("the hash %j of an empty token is refused when it is made", (empty) => {
+    const entry = { hash: empty as string, identity: ada };
+    const message = 'A token of "ada" in bearerTokens is empty. Check the variable that contains it.';
+
+    expect(() => bearerTokens([entry])).toThrow(new TypeError(message));
+  });
+
+  test("an empty token is never accepted", async () => {
+    const tokens = bearerTokens([{ hash, identity: ada }]);
     expect(tokens.authenticate(withToken(""))).toBe(undefined);
     const gate = new Gate({ authenticate: tokens });
     const headers = new Headers({ authorization: "Bearer " });

@@ -157,7 +157,10 @@ function createAuthenticator(
 
 function readTokens(name: string, tokens: readonly StoredToken[]): Entries {
   if (!Array.isArray(tokens)) throw new TypeError(`${name} needs a list of { hash, identity }.`);
-  if (tokens.length === 0) warn(name, "There are no tokens, so every token is refused.");
+  if (tokens.length === 0) {
+    const properties = { name };
+    warnVisibly(log, [{ message: "{name}: There are no tokens, so every token is refused.", properties }]);
+  }
   const entries: Entries = new Map();
   for (const token of tokens) addToken(name, entries, token);
   return entries;
@@ -171,7 +174,7 @@ function addToken(name: string, entries: Entries, { hash, identity: given }: Sto
   }
   const [digest, id] = [parseHash(hash), quote(identity.id)];
   if (!hash || digest === digestOf("")) {
-    return warn(name, `A token of ${id} is empty, and is refused. Check the variable that contains it.`);
+    throw new TypeError(`A token of ${id} in ${name} is empty. Check the variable that contains it.`);
   }
   if (digest === undefined) {
     throw new TypeError(`A hash of ${id} in ${name} is malformed. Create it with createToken() or hashToken().`);
@@ -179,17 +182,16 @@ function addToken(name: string, entries: Entries, { hash, identity: given }: Sto
   if (entries.has(keyOf(digest))) {
     throw new TypeError(`Two entries of ${name} have the same hash. Create one token per caller.`);
   }
-  const expiresAt = expiryOf(given);
+  const { expiresAt } = given;
+  if (expiresAt !== undefined && (typeof expiresAt !== "number" || Number.isNaN(expiresAt))) {
+    throw new TypeError(`The expiresAt of ${id} in ${name} is not a time in ms since the epoch, such as Date.now().`);
+  }
   entries.set(keyOf(digest), {
     digest: Buffer.from(digest, "latin1"),
-    identity: expiresAt === Number.POSITIVE_INFINITY ? identity : { ...identity, expiresAt },
+    identity: expiresAt === undefined ? identity : { ...identity, expiresAt },
   });
 }
 
 function tokenExpired(): CallError {
   return new CallError("ACCESS_DENIED", "The token has expired. Authenticate again.", undefined, { mayHaveRun: false });
-}
-
-function warn(name: string, problem: string): void {
-  warnVisibly(log, [{ message: "{name}: {problem}", properties: { name, problem } }]);
 }

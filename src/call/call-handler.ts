@@ -83,16 +83,16 @@ export function createCallHandler(
   const handle = (frame: CallRequested, given?: Reply, caller?: Identity): SendFollowUp => {
     if (given === undefined && !callMap.claim(frame)) return ignoreFollowUps;
     const reply = given ?? callMap.replyTo(frame);
-    if (runner.running >= runner.maxRunning) {
+    if (!runner.admit(caller)) {
       void sendError(reply, frame, runner.refusal());
       return ignoreFollowUps;
     }
     if (frame.credit !== undefined) {
-      const subscription = new IncomingSubscription(runner, frame, reply);
+      const subscription = new IncomingSubscription(runner, frame, reply, caller);
       void subscription.begin(caller, runner.deadlineOf(frame));
       return (followUp) => subscription.receive(followUp);
     }
-    const call = new IncomingCall(runner, frame, reply);
+    const call = new IncomingCall(runner, frame, reply, caller);
     call.begin(caller, runner.deadlineOf(frame));
     return (followUp) => call.receive(followUp);
   };

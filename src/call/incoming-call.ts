@@ -34,8 +34,8 @@ export class IncomingCall extends IncomingRequest {
   /** Ends the call at its deadline while its caller is being identified. */
   declare private waiting: Timer | undefined;
 
-  constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
-    super(host, frame, reply);
+  constructor(host: RequestRunner, frame: CallRequested, reply: Reply, caller?: Identity) {
+    super(host, frame, reply, caller);
     this.call = undefined;
     this.waiting = undefined;
   }

@@ -1,3 +1,4 @@
+import { FairShare } from "../internal/fair-share.ts";
 import { logger } from "../internal/log.ts";
 import { deferTurn } from "../internal/timers.ts";
 import {
@@ -95,6 +96,8 @@ export class RequestRunner implements RunningRequests {
   running = 0;
   /** Maximum number of running requests. Above it, further ones are refused with {@link refusal}. */
   readonly maxRunning: number;
+  /** Shares that number between the callers of a server that identifies them by their connections. */
+  readonly #share: FairShare;
   /** Callbacks that are called and removed when no request is running. */
   waiting: Array<() => void> = [];
   /** Calls that began in this turn of the event loop. */
@@ -105,16 +108,27 @@ export class RequestRunner implements RunningRequests {
   constructor({ registry, isRemote, isInProcess, via, limits, ...options }: RequestRunnerOptions) {
     const never = { infinite: true };
     const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
-    this.#defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
-    const maximumDefault = isInProcess ? Number.POSITIVE_INFINITY : 3_600_000;
+    const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
+    const maximumDefault = isInProcess ? Number.POSITIVE_INFINITY : Math.max(3_600_000, defaultTimeout);
     this.#maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, maximumDefault, never);
+    this.#defaultTimeout = Math.min(defaultTimeout, this.#maxTimeout);
     this.maxRunning = resolveLimits(limits).pendingCalls;
+    this.#share = new FairShare(isInProcess ? Number.POSITIVE_INFINITY : this.maxRunning);
     this.core = coreOf(registry);
     this.authenticate = options.authenticate;
     this.trustedBus = options.trustedBus;
     this.outcome = options.outcome;
     this.isRemote = isRemote;
     this.via = via;
+  }
+
+  /** Returns whether a further request of a caller may run. A caller that is known must then call {@link release}. */
+  admit(caller: Identity | undefined): boolean {
+    return this.running < this.maxRunning && (caller === undefined || this.#share.take(caller.id));
+  }
+
+  release(caller: Identity): void {
+    this.#share.release(caller.id);
   }
 
   /** Returns the error for a further request while {@link maxRunning} requests are running. */
@@ -168,9 +182,12 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   declare protected readonly frame: CallRequested;
   declare protected readonly reply: Reply;
   declare protected isOpen: boolean;
+  /** The caller, if the transport has authenticated it. */
+  declare readonly caller: Identity | undefined;
 
-  constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
+  constructor(host: RequestRunner, frame: CallRequested, reply: Reply, caller?: Identity) {
     super();
+    this.caller = caller;
     const { depth, parentRequestId } = frame;
     // In process and over an event target, the frame was not checked by a codec.
     this.parentRequestId = typeof parentRequestId === "string" ? parentRequestId : undefined;
@@ -235,6 +252,7 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
     this.isOpen = false;
     host.open.delete(this);
     host.running -= 1;
+    if (this.caller !== undefined) host.release(this.caller);
     if (host.running === 0 && host.waiting.length > 0) for (const resolve of host.waiting.splice(0)) resolve();
     return true;
   }

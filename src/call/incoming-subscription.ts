@@ -25,8 +25,8 @@ export class IncomingSubscription extends IncomingRequest {
   /** Ends the subscription when the credential of its caller expires. */
   #expiry: Timer | undefined = undefined;
 
-  constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
-    super(host, frame, reply);
+  constructor(host: RequestRunner, frame: CallRequested, reply: Reply, caller?: Identity) {
+    super(host, frame, reply, caller);
     this.#credit = toCount(frame.credit);
     const bytes = toCount(frame.creditBytes);
     this.#byteCredit = bytes > 0 ? new ByteCredit(bytes) : undefined;

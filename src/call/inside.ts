@@ -1,6 +1,5 @@
 // What the rest of this package uses, in addition to the public names. `test/package/layers.ts` lists who may.
 
-export type { CallCompleted, CallRequested, CallResponded } from "../transport/transport.ts";
 export * from "./call-handler.ts";
 export * from "./drain.ts";
 export * from "./incoming-call.ts";

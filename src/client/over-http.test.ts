@@ -256,6 +256,27 @@ describe("network", () => {
     expect((error as Error).cause).toBeUndefined();
   });
 
+  test("a function that fails without an error is UNAVAILABLE", async () => {
+    const { client } = await setUp(undefined, { fetch: () => Promise.reject() });
+    const lost = { code: "UNAVAILABLE", mayHaveRun: true };
+
+    expect(await failureOf(client["task"]!["create"]!({}))).toMatchObject(lost);
+    expect(await failureOf(client["task"]!["changes"]!().next())).toMatchObject(lost);
+  });
+
+  test("one signal may be that of many calls", async () => {
+    const warned = vi.fn();
+    process.on("warning", warned);
+    onTestFinished(() => void process.off("warning", warned));
+    const { create, received } = await setUp(() => {});
+    const { signal } = new AbortController();
+
+    for (let calls = 0; calls < 20; calls++) void failureOf(create({}, { signal }));
+    await vi.waitFor(() => expect(received).toHaveLength(20));
+
+    expect(warned).not.toHaveBeenCalled();
+  });
+
   test("aborting, leaving and closing end the requests", async () => {
     let open = 0;
     const { client } = await setUp((response, { path }) => {

@@ -1,8 +1,8 @@
-import { isJSON } from "../internal/is-json.ts";
 import { quote } from "../internal/text.ts";
 import { startTimer } from "../internal/timers.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import { ValueIterator } from "../internal/value-iterator.ts";
+import { onAbort } from "../internal/wait.ts";
 import {
   aborted,
   CallError,
@@ -17,6 +17,7 @@ import {
   unavailable,
 } from "../operation/inside.ts";
 import { envelopeType, eventStreamType, formatOperationPath } from "../transport/http-form.ts";
+import { isJSON } from "../transport/is-json.ts";
 import type { ConnectOptions } from "./connect.ts";
 import {
   awaitServer,
@@ -138,13 +139,14 @@ export class HTTPCaller implements Caller, Connection {
     const end = (error?: CallError) => {
       if (!this.#open.delete(request)) return;
       timer.stop();
+      stopListening();
       if (error !== undefined) fail(error);
       controller.abort();
     };
     const request: OpenRequest = { id, options, signal, isSent: false, hasResponse: false, end };
     this.#open.add(request);
     const timer = startTimer(() => end(timedOut(id, request.isSent)), left);
-    given?.addEventListener("abort", () => end(aborted(id, given.reason, request.isSent)), { signal });
+    const stopListening = onAbort(given, (reason) => end(aborted(id, reason, request.isSent)));
     return request;
   }
 
@@ -185,10 +187,11 @@ export class HTTPCaller implements Caller, Connection {
   /** Converts a failure. The message of a network error is not passed on, because it may contain header values and URLs. */
   async #toCallError({ id, isSent, hasResponse }: OpenRequest, error: unknown): Promise<CallError> {
     if (isCallError(error)) return error;
-    const { cause, code } = error as { cause?: unknown; code?: unknown };
+    const { cause, code } = Object(error) as { cause?: unknown; code?: unknown };
     // Browsers report no cause, and may be offline.
     const isKnown = cause !== undefined || typeof code === "string";
-    const failure = isKnown ? (await loadFailures()).findNetworkFailure(error) : undefined;
+    const explain = isKnown ? await loadFailures().catch(() => undefined) : undefined;
+    const failure = explain?.findNetworkFailure(error);
     if (failure?.kind === "malformed") return badResponse(id, failure.reason!);
     const isLost = hasResponse || error instanceof ConnectionLost;
     const isTLS = failure?.kind === "tls"; // A certificate that was refused once is refused again.
@@ -203,9 +206,13 @@ export class HTTPCaller implements Caller, Connection {
   }
 }
 
-/** Loads what explains rare failures. */
-function loadFailures() {
-  return import("./failures.ts");
+/** Loads what explains rare failures. A bundler may have split it into a separate file. */
+async function loadFailures() {
+  try {
+    return await import("./failures.ts");
+  } catch (cause) {
+    throw unavailable("A part of the client could not be loaded.", { cause, mayHaveRun: false });
+  }
 }
 
 async function readToken(id: string, token: ConnectOptions["token"]): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 import { canonicalJSON } from "../internal/canonical-json.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import type { Property, Shape } from "../schema/model.ts";
 
@@ -35,7 +36,6 @@ export class Comparison {
   /** Pairs that were compared, because schemas may be recursive. */
   readonly #seen = new Map<Shape, Set<Shape>>();
   #pairs = 0;
-  #changes = 0;
 
   constructor(report: (change: SchemaChange) => void) {
     this.#report = report;
@@ -47,19 +47,22 @@ export class Comparison {
     if (seen.has(after)) return;
     this.#seen.set(before, seen.add(after));
     if (++this.#pairs > maxPairs) return this.#add(true, true, path, "is too large to be compared");
+    if ([before, after].some(isMixed)) {
+      if (before.text !== after.text) this.#add(true, true, path, "changed");
+      return;
+    }
     const { pairs, removed, added } = pairUp(membersOf(before), membersOf(after));
-    const changes = this.#changes;
     for (const [old, now] of pairs) if (old.value === undefined) this.#compareShapes(old.shape, now.shape, path);
     const lost = removed.filter((old) => !membersOf(after).some((now) => includes(now, old)));
     const gained = added.filter((now) => !membersOf(before).some((old) => includes(old, now)));
     if (lost.length > 0) this.#add(true, false, path, `no longer allows ${printMembers(lost)}`);
     if (gained.length > 0) this.#add(false, true, path, `now allows ${printMembers(gained)}`);
     // A member of `oneOf` may refuse a value because another one accepts it too.
-    if (this.#changes > changes && [before, after].some(isAmbiguous)) this.#add(true, true, path, 'changed in "oneOf"');
+    const isUncertain = [before, after].some(isAmbiguous) && before.text !== after.text;
+    if (isUncertain) this.#add(true, true, path, 'changed in "oneOf"');
   }
 
   #add(isNarrowed: boolean, isWidened: boolean, path: string, text: string): void {
-    this.#changes++;
     this.#report({ isNarrowed, isWidened, path, text });
   }
 
@@ -131,6 +134,18 @@ function membersOf(shape: Shape, text: unknown = shape.schemas): Member[] {
   return shape.alternatives.flatMap((each) => membersOf(each.shape, each.schema)).slice(0, maxMembers);
 }
 
+/** Returns whether a schema lists values and demands more of them, which is only compared as a whole. */
+function isMixed({ values, schemas }: Shape): boolean {
+  return values !== undefined && !schemas.every(isList);
+}
+
+function isList(schema: unknown): boolean {
+  if (!isObject(schema)) return false;
+  return Object.entries(schema).every(([keyword, value]) => {
+    return keyword === "anyOf" ? (value as unknown[]).every(isList) : ["const", "enum", "type"].includes(keyword);
+  });
+}
+
 /** Finds what corresponds to each other: first what is equal, then what has the same tag, then what is of one type. */
 function pairUp(olds: readonly Member[], nows: readonly Member[]) {
   const pairs: Array<[Member, Member]> = [];
@@ -166,6 +181,10 @@ function familyOf({ kind }: Shape): string {
   return { integer: "number", map: "object", tuple: "array" }[kind as string] ?? kind;
 }
 
+function kindOfValue(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+}
+
 /** Returns whether one member of a union has all values of another. */
 function includes({ shape, value }: Member, narrow: Member): boolean {
   if (value !== undefined || shape.others.length > 0 || Object.keys(shape.limits).length > 0) return false;
@@ -175,8 +194,9 @@ function includes({ shape, value }: Member, narrow: Member): boolean {
 /** Returns whether the members of `oneOf` may accept the same value, as far as types and tags show it. */
 function isAmbiguous(shape: Shape): boolean {
   if (shape.kind !== "union" || !shape.schemas.some(({ oneOf }) => Array.isArray(oneOf))) return false;
-  const families = new Set(membersOf(shape).map(({ shape: member }) => familyOf(member)));
-  return families.size < shape.alternatives.length && shape.discriminator === undefined;
+  const members = membersOf(shape);
+  const families = new Set(members.map((each) => (each.value ? kindOfValue(each.value.it) : familyOf(each.shape))));
+  return shape.discriminator === undefined && (families.size < members.length || families.has("unknown"));
 }
 
 function printMembers(members: readonly Member[]): string {

@@ -15,6 +15,9 @@ export interface ContractSpec {
   readonly errorSchemas?: ReadonlyArray<{ code: string; description?: string; schema: unknown }>;
 }
 
+/** Maximum depth of a schema. Deeper parts are not part of the contract. */
+const maxDepth = 500;
+
 /** A schema of an operation with the definitions that it refers to. */
 export class ContractSchema {
   /** The schema as it was published. */
@@ -56,13 +59,14 @@ export class ContractSchema {
     return definition;
   }
 
-  #toCanonical(schema: unknown): unknown {
-    if (!isObject(schema)) return schema !== false;
+  #toCanonical(schema: unknown, depth = 0): unknown {
+    if (!isObject(schema) || depth > maxDepth) return schema !== false;
     const hasReference = typeof schema["$ref"] === "string";
     const target = hasReference ? this.follow(schema) : undefined;
     if (target !== undefined && this.ignoresSiblings) return isObject(target) ? { $ref: target } : target;
-    const isKept = (keyword: string) => assertions.has(keyword) && schema[keyword] !== null && keyword !== "$ref";
-    const copy = copySubschemas(schema, (part) => this.#toCanonical(part), isKept);
+    const isKept = (keyword: string) =>
+      assertions.has(keyword) && keyword !== "$ref" && (keyword === "const" || schema[keyword] !== null);
+    const copy = copySubschemas(schema, (part) => this.#toCanonical(part, depth + 1), isKept);
     if (schema["nullable"] === true && schema["type"] !== undefined) copy["type"] = typesOf(schema);
     if (Array.isArray(copy["required"])) copy["required"] = [...copy["required"]].sort();
     if (target === false) return false;

@@ -1,9 +1,13 @@
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseOpenAPI } from "../from/openapi/index.ts";
-import { FromOpenAPI } from "../index.ts";
+import { FromOpenAPI, FromSchema } from "../index.ts";
 import { compileSchema } from "../schema/index.ts";
 import { createExample } from "./example.ts";
+import { fieldsIn, openForm } from "./form.ts";
+import { printTypes } from "./signature.ts";
+import { createSpec, samples } from "./testing.ts";
 
 test("an example has required properties, and optional ones that have an example", () => {
   const example = createExample({
@@ -60,4 +64,59 @@ test("the examples of large documents are valid inputs, except where a pattern i
   );
 
   expect(results).toEqual([[], [], [], []]);
+});
+
+test("an example is valid where a schema can be satisfied, without a pattern or alternatives that exclude each other", () => {
+  fc.assert(
+    fc.property(samples, ({ schema, values }) => {
+      const compiled = compileSchema(FromSchema(schema));
+      fc.pre(values.some((value) => compiled.check(value)) && !JSON.stringify(schema).includes('"oneOf"'));
+      expect([createExample(schema), compiled.check(createExample(schema))]).toEqual([createExample(schema), true]);
+    }),
+  );
+});
+
+test.each<[string, object, unknown]>([
+  ["between bounds", { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 }, 0.5],
+  ["below a maximum", { type: "integer", exclusiveMaximum: 0 }, -1],
+  ["of a step", { type: "number", minimum: 0.1, multipleOf: 0.5 }, 0.5],
+  ["that differ", { type: "array", items: { type: "integer" }, minItems: 3, uniqueItems: true }, [1, 2, 3]],
+  [
+    "of an enum that differ",
+    { type: "array", items: { enum: ["a", "b"] }, minItems: 2, uniqueItems: true },
+    ["a", "b"],
+  ],
+  ["of a map", { type: "object", minProperties: 1, additionalProperties: { type: "boolean" } }, { name1: true }],
+  ["of one member only", { oneOf: [{ type: "number" }, { type: "integer" }, { type: "boolean" }] }, true],
+  ["of bytes", { format: "binary" }, { base64: "" }],
+])("values %s", (_title, schema, expected) => {
+  expect(createExample(schema)).toEqual(expected);
+});
+
+test("hostile schemas take little time", () => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 60 }, (_, index) => {
+      const next = { $ref: `#/$defs/d${(index + 1) % 60}` };
+      return [
+        `d${index}`,
+        { type: "object", properties: { a: next, b: next }, required: ["a", "b"], oneOf: [next, next] },
+      ];
+    }),
+  );
+  let deep: object = { type: "string" };
+  for (let depth = 0; depth < 1_000; depth++)
+    deep = { anyOf: [{ type: "null" }, { allOf: [{ type: "array", items: deep }] }] };
+  const values = Array.from({ length: 50_000 }, (_, index) => `value ${index}`);
+  const specs = [
+    { $ref: "#/$defs/d0", $defs },
+    { $ref: "#" },
+    deep,
+    { allOf: [{ enum: values }, { enum: values.slice(1) }] },
+  ];
+
+  for (const schema of specs) {
+    const printed = printTypes([createSpec({ output: schema, input: schema })]);
+    expect([printed.length > 0, createExample(schema) !== undefined]).toEqual([true, true]);
+    expect(fieldsIn(openForm(schema), {}).length).toBeGreaterThanOrEqual(0);
+  }
 });

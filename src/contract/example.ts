@@ -107,17 +107,17 @@ function createString({ format, minLength = 0, maxLength }: JSONObject, name: st
 }
 
 function createNumber({ kind, limits }: Shape, index: number): number {
-  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = limits as Record<string, number>;
+  const { minimum = -Infinity, exclusiveMinimum = -Infinity } = limits as Record<string, number>;
+  const { maximum = Infinity, exclusiveMaximum = Infinity, multipleOf } = limits as Record<string, number>;
   const step = multipleOf !== undefined && multipleOf > 0 ? multipleOf : 1;
-  const above = exclusiveMinimum === undefined ? undefined : (Math.floor(exclusiveMinimum / step) + 1) * step;
-  const below = exclusiveMaximum === undefined ? undefined : (Math.ceil(exclusiveMaximum / step) - 1) * step;
-  const highest = Math.min(maximum ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY);
-  const lowest = Math.max(minimum ?? Number.NEGATIVE_INFINITY, above ?? Number.NEGATIVE_INFINITY);
+  const highest = Math.min(maximum, (Math.ceil(exclusiveMaximum / step) - 1) * step);
+  const lowest = Math.max(minimum, (Math.floor(exclusiveMinimum / step) + 1) * step);
   const start = Number.isFinite(lowest) ? lowest : Math.min(1, highest);
-  const rounded = multipleOf !== undefined || kind === "integer" ? Math.ceil(start / step) * step : start;
-  const value = rounded + index * step;
-  if (value <= highest) return value;
-  return kind === "number" && multipleOf === undefined ? (start + Math.max(highest, start)) / 2 : highest;
+  const isStepped = multipleOf !== undefined || kind === "integer";
+  const value = (isStepped ? Math.ceil(start / step) * step : start) + index * step;
+  if (value <= highest || isStepped) return Math.min(value, highest);
+  // No whole number is between the bounds.
+  return (Math.max(minimum, exclusiveMinimum) + Math.min(maximum, exclusiveMaximum)) / 2;
 }
 
 function examplesOf(shape: Shape): unknown[] {

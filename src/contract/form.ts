@@ -1,6 +1,6 @@
 import { extendPointer, hasElement, unescapeToken } from "../internal/json-pointer.ts";
 import { isObject, type JSONObject, setOwn } from "../internal/objects.ts";
-import { modelOf, type Shape } from "../schema/model.ts";
+import { type Kind, modelOf, type Shape } from "../schema/model.ts";
 
 /** How a person edits a value. `json` is for all that has no other kind, and for values that do not fit the schema. */
 export type FieldKind =
@@ -101,31 +101,15 @@ export function labelsOf({ shape }: Field): string[] {
 
 /** Returns the value that a field has at first when the user sets it. It is empty, except for values without a choice. */
 export function startValueOf({ shape }: Field): unknown {
-  switch (kindOf(shape, undefined)) {
-    case "null":
-    case "json":
-      return null;
-    case "enum":
-      return shape.values![0];
-    case "number":
-      return 0;
-    case "switch":
-      return false;
-    case "bytes":
-      return { base64: "" };
-    case "list":
-    case "tuple":
-      return [];
-    case "union":
-      return startValueOf(toField(shape.alternatives[0]!.shape, "", "", true));
-    case "object":
-    case "map": {
-      const fixed = [...shape.properties].filter(([, part]) => part.isRequired && part.shape.values?.length === 1);
-      return Object.fromEntries(fixed.map(([name, part]) => [name, part.shape.values![0]]));
-    }
-    default:
-      return "";
-  }
+  const [first] = shape.values ?? [];
+  if (shape.values !== undefined) return first;
+  if (shape.kind === "union") return startValueOf(toField(shape.alternatives[0]!.shape, "", "", true));
+  const fixed = [...shape.properties].filter(([, part]) => part.isRequired && part.shape.values?.length === 1);
+  const object = () => Object.fromEntries(fixed.map(([name, part]) => [name, part.shape.values![0]]));
+  const starts = { number: 0, switch: false, bytes: { base64: "" }, list: [], tuple: [], json: null };
+  const kind = kindOf(shape, undefined);
+  if (kind === "object" || kind === "map") return object();
+  return kind in starts ? starts[kind as keyof typeof starts] : "";
 }
 
 /** Parses what was typed into a field of kind `number`. Returns `undefined` for a number that JavaScript would round. */
@@ -157,51 +141,33 @@ function toField(shape: Shape, pointer: string, name: string, isRequired: boolea
   return { pointer, label: typeof title === "string" && title !== "" ? title : name, isRequired, shape };
 }
 
+/** The kinds of fields that are not named like the kinds of their shapes. */
+const kindsOfShapes: Readonly<Partial<Record<Kind, FieldKind>>> = {
+  const: "enum",
+  array: "list",
+  boolean: "switch",
+  integer: "number",
+  never: "json",
+  unknown: "json",
+  undefined: "json",
+  bigint: "json",
+};
+
 /** @param value - the current value, which decides about the size of a text field */
 function kindOf(shape: Shape, value: unknown): FieldKind {
   const { kind } = shape;
-  switch (kind) {
-    case "null":
-    case "enum":
-    case "bytes":
-    case "object":
-    case "map":
-    case "tuple":
-    case "union":
-      return kind;
-    case "const":
-      return "enum";
-    case "array":
-      return "list";
-    case "boolean":
-      return "switch";
-    case "integer":
-    case "number":
-      return "number";
-    case "string": {
-      const { format } = shape.limits;
-      if (format === "date" || format === "time" || format === "date-time") return format;
-      const isLong = typeof value === "string" && (value.length > maxLineLength || value.includes("\n"));
-      return isLong || shape.annotation("contentMediaType") !== undefined ? "multiline" : "text";
-    }
-    default:
-      return "json";
-  }
+  if (kind !== "string") return kindsOfShapes[kind] ?? (kind as FieldKind);
+  const format = shape.annotation("format");
+  if (format === "date" || format === "time" || format === "date-time") return format;
+  const isLong = typeof value === "string" && (value.length > maxLineLength || value.includes("\n"));
+  return isLong || shape.annotation("contentMediaType") !== undefined ? "multiline" : "text";
 }
 
 /** Returns whether a field of this kind can show a value without losing anything. */
 function fits(shape: Shape, kind: FieldKind, value: unknown): boolean {
-  switch (kind) {
-    case "object":
-    case "map":
-      return isObject(value);
-    case "bytes":
-      return isObject(value) && typeof value["base64"] === "string";
-    case "number":
-      return typeof value === "number";
-    default:
-      return shape.admits(value);
-  }
+  if (kind === "object" || kind === "map") return isObject(value);
+  if (kind === "bytes") return isObject(value) && typeof value["base64"] === "string";
+  return kind === "number" ? typeof value === "number" : shape.admits(value);
 }
 
 function toLabel(value: unknown): string {

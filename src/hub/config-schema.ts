@@ -223,10 +223,7 @@ const serve = Type.Refine(
     http: boolean,
     mcp: boolean,
     websocket: boolean,
-    console: Type.Unsafe<boolean>({
-      const: false,
-      errorMessage: "must be false, because the console does not exist yet",
-    }),
+    console: boolean,
   }),
   ({ http = true, mcp = true, websocket = true }) => http || mcp || websocket,
   () => 'disables http, mcp and websocket. Enable one of them, or remove "serve".',

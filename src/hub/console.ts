@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { BoundedMap } from "../internal/bounded.ts";
@@ -16,6 +18,18 @@ import type { ConsoleSessions, CurrentIdentity, OpenedSession } from "./console-
 /** Refused sign-ins of an address in a minute; further ones receive 429. */
 const maxRefused = 20;
 const minuteMs = 60_000;
+
+/** Where the built page is from this module: from the library, from the command, and from the sources. */
+const places = ["../console/", "../../console/", "../../dist/console/"];
+
+/** Returns the folder of the built page; `undefined` if it was not built. */
+export function findConsole(): string | undefined {
+  const folders = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  return folders.find((folder) => existsSync(join(folder, licenses)));
+}
+
+/** It is in the built page only. */
+const licenses = "LICENSES.txt";
 const maxAddresses = 10_000;
 const maxBodyBytes = 4_096;
 
@@ -52,8 +66,8 @@ const securityHeaders = {
 
 /** What the console needs of its hub. */
 export interface ConsoleOptions {
-  /** The folder with the built page. */
-  readonly folder: string;
+  /** The folder with the built page. Without it, the server cannot start. */
+  readonly folder: string | undefined;
   readonly sessions: ConsoleSessions;
   /** Identifies the callers of the hub. */
   readonly authenticate: Authenticator["authenticate"];
@@ -183,15 +197,13 @@ export class ConsoleServer implements FetchServer {
 }
 
 /** Reads and compresses every file of the page once. */
-async function loadFiles(folder: string): Promise<ReadonlyMap<string, File>> {
-  const names = await readdir(folder).catch((error) => {
-    throw new CallError("UNAVAILABLE", `The page of the console is missing: ${folder}. Build the package.`, undefined, {
-      cause: error,
-    });
-  });
+async function loadFiles(folder: string | undefined): Promise<ReadonlyMap<string, File>> {
+  if (folder === undefined)
+    throw new CallError("UNAVAILABLE", "The page of the console was not built. Run npm run build.");
+  const names = await readdir(folder);
   const files = names.map(async (name): Promise<[string, File]> => {
     const bytes = await readFile(join(folder, name));
-    const isPage = name === "index.html" || name === "LICENSES.txt";
+    const isPage = name === "index.html" || name === licenses;
     const headers = {
       ...securityHeaders,
       "content-type": types[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",

@@ -20,6 +20,9 @@ const log = logger("hub");
 /** Maximum length of a reason, in characters. */
 const maxReasonLength = 1_000;
 
+/** Maximum number of lines of a report. */
+const maxReportLines = 100;
+
 /** What a source is connected to. */
 export type SourceKind = "modules" | "openapi" | "mcp" | "nats" | "redis" | "websocket";
 
@@ -46,10 +49,14 @@ export interface SourceState {
   readonly nextAttempt?: number;
   /** Number of its operations in the registry. */
   readonly operations: number;
+  /** Where it is: a folder, a URL without its query, or a program. */
+  readonly address?: string;
+  /** What the last import left out or changed: at most 100 of each. */
+  readonly report?: { readonly imported: number; readonly skipped: string[]; readonly warnings: string[] };
 }
 
 /** The parts of a state that change with its status. */
-type Condition = Omit<SourceState, "name" | "kind" | "operations">;
+type Condition = Omit<SourceState, "name" | "kind" | "operations" | "address" | "report">;
 
 /** A source that was opened. Closing `source` closes everything that was opened for it. */
 export interface OpenedSource {
@@ -67,6 +74,8 @@ export interface OpenedSource {
 export interface SourcePlan {
   readonly name: string;
   readonly kind: SourceKind;
+  /** Where it is, without secrets. */
+  readonly address: string | undefined;
   /** Whether others choose the ids of its operations: peers, or a trusted server. */
   readonly isForeign: boolean;
   /** Its configuration. A source is restarted when it differs. */
@@ -113,10 +122,13 @@ export class HubSource {
   readonly #formerIds: ReadonlySet<string>;
   #restrict: Restrict;
   #state: Condition = { status: "connecting", since: Date.now() };
+  #report: SourceState["report"] = undefined;
   #opened: OpenedSource | undefined = undefined;
   #following: Follower | undefined = undefined;
   #running: Promise<void> | undefined = undefined;
   #endFirstAttempt = () => {};
+  /** Present during a pause. */
+  #skipPause: (() => void) | undefined = undefined;
   #onStopped: (problem?: CallError) => void = () => {};
 
   constructor(plan: SourcePlan, host: SourceHost, restrict: Restrict, former?: HubSource) {
@@ -130,8 +142,9 @@ export class HubSource {
   }
 
   get state(): SourceState {
-    const { name, kind } = this.plan;
-    return { name, kind, ...this.#state, operations: this.ids.length };
+    const { name, kind, address } = this.plan;
+    const state = { name, kind, ...this.#state, operations: this.ids.length };
+    return { ...state, ...(address !== undefined && { address }), ...(this.#report && { report: this.#report }) };
   }
 
   /** Starts to connect. Resolves when the first attempt has ended, whether it succeeded or not. */
@@ -162,6 +175,13 @@ export class HubSource {
     if (this.#state.status === "ready") return false;
     const { namespace } = this.plan;
     return this.#formerIds.has(id) || (namespace !== undefined && id.startsWith(`${namespace}.`));
+  }
+
+  /** Ends the pause before the next attempt. Returns whether there was one. */
+  retry(): boolean {
+    const isWaiting = this.#skipPause !== undefined;
+    this.#skipPause?.();
+    return isWaiting;
   }
 
   /** Applies other rules to its operations. Running calls continue. */
@@ -225,6 +245,11 @@ export class HubSource {
         signal,
         sharesOptions: this.plan.sharesOptions,
         restrict: (spec, ids) => this.#restrict(spec, ids),
+        onReport: ({ imported, skipped, warnings }) => {
+          const toLine = ({ where, reason }: { where: string; reason: string }) => `${where}: ${reason}`;
+          const [left, changed] = [skipped, warnings].map((items) => items.slice(0, maxReportLines).map(toLine));
+          this.#report = { imported: imported.length, skipped: left!, warnings: changed! };
+        },
         onRemoved: (ids) => this.#host.running.drain(ids, this.#host.drainTimeout),
       });
     } catch (error) {
@@ -249,7 +274,10 @@ export class HubSource {
     if (reason !== this.#state.reason) this.#warn("is not available, and is tried again", reason);
     this.#set({ status: retryable ? "retrying" : "failed", reason, nextAttempt: Date.now() + Math.ceil(delay) });
     this.#endFirstAttempt();
-    await pause(delay, this.#closing.signal).catch(() => {}); // It is closed.
+    const skipped = new AbortController();
+    this.#skipPause = () => skipped.abort();
+    await pause(delay, AbortSignal.any([this.#closing.signal, skipped.signal])).catch(() => {}); // It is closed or skipped.
+    this.#skipPause = undefined;
     const { status } = this.#state;
     if (status !== "ready") this.#set({ status, reason });
   }

@@ -13,11 +13,17 @@ test.each([
   "Cookie",
   "X-Session",
   "X-Hub-Signature-256",
+  "x-jwt",
+  "X-SID",
+  "x-pin",
+  "userPin",
+  "X-CSRF",
+  "otp",
 ])("%s is the name of a secret", (name) => {
   expect(isSecretName(name)).toBe(true);
 });
 
-test.each(["Accept", "Content-Type", "PATH", "User-Agent", "X-Request-Id"])(
+test.each(["Accept", "Content-Type", "PATH", "User-Agent", "X-Request-Id", "X-Shipping", "Inside", "spinner"])(
   "%s is not the name of a secret",
   (name) => {
     expect(isSecretName(name)).toBe(false);

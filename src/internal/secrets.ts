@@ -1,16 +1,15 @@
 import { isObject } from "./objects.ts";
 
 const secretName = /token|secret|key|pass|auth|credential|cookie|session|signature|jwt/i;
-/** Words that are parts of other words too, such as "inside". */
-const secretWord =
-  /(?:^|[^A-Za-z])(?:sid|pin|otp|cvv|cvc|SID|PIN|OTP|CVV|CVC)(?![a-z])|(?:^|[a-z\d])(?:Sid|Pin|Otp|Cvv|Cvc)(?![a-z])/;
+/** Short words, which are also parts of other words: `pin` of `shipping`. They count as a word of their own only. */
+const secretWord = /(?:^|[^a-z])(?:sid|pin|otp|cvv|cvc|pwd|csrf|xsrf|saml|hmac)(?:[^a-z]|$)/i;
 
 /** Shorter values are not secrets, and replacing them would make a message unreadable. */
 const minSecretLength = 4;
 
 /** Returns whether the name of a header, variable or parameter suggests that its value is a secret. */
 export function isSecretName(name: string): boolean {
-  return secretName.test(name) || secretWord.test(name);
+  return secretName.test(name) || secretWord.test(name.replaceAll(/([a-z\d])([A-Z])/g, "$1-$2"));
 }
 
 /** Replaces every secret in a string by `[redacted]`, such as in an error page that repeats the request. */

@@ -1,8 +1,8 @@
 import type * as Jose from "jose";
 import type { CryptoKey, JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
-import { cancelBody, readBody } from "../internal/body.ts";
 import { isConfidentialURL } from "../internal/urls.ts";
 import { loadPeer } from "../operation/inside.ts";
+import { cancelBody, readBody } from "../transport/http-body.ts";
 
 /** Maximum size of published keys, in bytes. */
 const maxKeySetBytes = 1024 * 1024;

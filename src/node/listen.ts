@@ -8,18 +8,12 @@ import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
 import { CallError, resolveCount, resolveDuration } from "../operation/inside.ts";
-import type { FetchServer } from "../serve/server.ts";
+import { replyProblem } from "../serve/exchange.ts";
+import type { FetchServer, RegistryServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
-import {
-  fetchMounted,
-  fetchWellKnown,
-  findPath,
-  healthPaths,
-  toMounts,
-  upgradeMounted,
-  warnAboutHidden,
-} from "./mounts.ts";
-import { fixedHeaders, IncomingInfo, type NodeFetch, toProblem, toRequestListener } from "./request-listener.ts";
+import { handleMounted, handleWellKnown, toMounts, upgradeMounted } from "./mounts.ts";
+import type { NodeExchange } from "./node-exchange.ts";
+import { handleRequest, lastResponseOf, refuseMalformed, runAfterResponses } from "./request-listener.ts";
 
 const log = logger("node");
 
@@ -35,8 +29,8 @@ export interface ListenOptions {
   /** Whether servers with `authenticate: "none"` may be reached from other machines. @default false */
   allowPublic?: boolean | undefined;
   /**
-   * Closes the listener on SIGINT and SIGTERM. The process then ends unless something else keeps it running. A second
-   * signal ends it immediately. @default false
+   * Closes the listener on SIGINT and SIGTERM, and then the registries of its servers. The process then ends unless
+   * something else keeps it running. A second signal ends it immediately. @default false
    */
   closeOnSignals?: boolean | undefined;
   /** Time in ms that `close()` lets running calls finish; 0 ends them immediately. @default 10,000 */
@@ -92,34 +86,45 @@ export async function listen(
   const port = resolveCount("port", options.port, 0, { min: 0, max: 65_535 });
   const closeTimeout = resolveDuration("closeTimeout", options.closeTimeout, 10_000, { zero: true });
   const mounts = toMounts(servers);
-  warnAboutHidden(mounts);
+  const mounted = new Set(mounts.map((mount) => mount.server));
   const open = mounts.find(({ server }) => server.isUnauthenticated);
   if (open !== undefined && !allowPublic && !isLoopbackHost(host)) throw unauthenticated(open.path || "/", host);
+  for (const mountedServer of mounted) await mountedServer.ready?.();
 
-  /** Open connections with their last response, which is written after all others. */
-  const connections = new Map<Socket, ServerResponse | undefined>();
-  const server = createNodeServer(options, (request, incoming, outgoing) => {
+  const connections = new Set<Socket>();
+  const handle = (exchange: NodeExchange) => {
+    const { path, outgoing } = exchange;
     if (closing !== undefined) outgoing.setHeader("connection", "close");
-    connections.set(incoming.socket, outgoing);
-    const path = findPath(request.url);
-    if (path === healthPaths.alive) return toHealth(request, true);
-    if (path === healthPaths.ready) return toHealth(request, closing === undefined && isReady(health));
-    const info = new IncomingInfo(request, incoming, outgoing, allowPublic);
-    return (path.startsWith("/.well-known/") ? fetchWellKnown : fetchMounted)(mounts, path, info);
-  });
+    if (path === "/healthz") return replyHealth(exchange, true);
+    if (path === "/readyz") return replyHealth(exchange, closing === undefined && isReady(health));
+    return (path.startsWith("/.well-known/") ? handleWellKnown : handleMounted)(mounts, exchange);
+  };
+  const server = createServer({ ...serverDefaults, ...options.server }, (incoming, outgoing) =>
+    handleRequest(incoming, outgoing, incoming.url, handle, { allowPublic }),
+  );
+  server.maxConnections = resolveCount("maxConnections", options.maxConnections, 10_000, { min: 1 });
+  // Without this, Node asks for the body before the caller is authenticated and the length is checked.
+  server.on("checkContinue", (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    handleRequest(incoming, outgoing, incoming.url, handle, { allowPublic, expectsContinue: true }),
+  );
   if (mounts.some((mount) => mount.server.upgrade !== undefined)) {
-    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (request.headers.upgrade?.toLowerCase() !== "websocket") return ignoreUpgrade(server, request, socket, head);
+    server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
       socket.on("error", () => {}); // The client may disconnect before the handshake ends.
-      upgradeMounted(mounts, request, socket, head, allowPublic).catch((error) => {
-        log.error("node: a server failed to handle an upgrade: {error}", { error });
-        refuseUpgrade(socket, 500, "The server failed to handle the request.");
+      runAfterResponses(socket, () => {
+        socket.setTimeout(0); // That of idle connections, which the last response has started.
+        const target = refuseMalformed(request, request.url);
+        if ("reason" in target) return refuseUpgrade(socket, target.status, target.reason);
+        if (request.headers.upgrade?.toLowerCase() !== "websocket") return ignoreUpgrade(server, request, socket, head);
+        upgradeMounted(mounts, target.path, [request, socket, head], allowPublic).catch((error) => {
+          log.error("node: a server failed to handle an upgrade: {error}", { error });
+          refuseUpgrade(socket, 500, "The server failed to handle the request.");
+        });
       });
     });
   }
 
   server.on("connection", (socket: Socket) => {
-    connections.set(socket, undefined);
+    connections.add(socket);
     socket.once("close", () => connections.delete(socket));
   });
 
@@ -127,12 +132,12 @@ export async function listen(
     const end = performance.now() + closeTimeout;
     const stopped = once(server, "close");
     server.close();
-    for (const last of connections.values()) if (last?.headersSent === false) last.setHeader("connection", "close");
-    const mounted = new Set(mounts.map((mount) => mount.server));
+    const last = Array.from(connections, lastResponseOf);
+    for (const response of last) if (response?.headersSent === false) response.setHeader("connection", "close");
     const results = await Promise.allSettled(Array.from(mounted, async (one) => one.close({ timeout: closeTimeout })));
-    const written = Promise.allSettled(Array.from(connections, ([socket, last]) => whenWritten(socket, last)));
+    const written = Promise.allSettled(Array.from(connections, whenWritten));
     await settlesWithin(Math.max(end - performance.now(), minFlushMs), written);
-    for (const socket of connections.keys()) socket.destroy();
+    for (const socket of connections) socket.destroy();
     await stopped;
     for (const result of results) if (result.status === "rejected") throw result.reason;
   };
@@ -153,19 +158,14 @@ export async function listen(
     close,
     [Symbol.asyncDispose]: close,
   };
-  if (options.closeOnSignals) closeOnSignals(listener);
+  if (options.closeOnSignals) closeOnSignals(listener, new Set(Array.from(mounted, ({ registry }) => registry)));
   return listener;
 }
 
-async function whenWritten(socket: Socket, response: ServerResponse | undefined): Promise<void> {
+async function whenWritten(socket: Socket): Promise<void> {
+  const response = lastResponseOf(socket);
   if (response === undefined || response.writableFinished) return;
   await Promise.race([once(response, "finish"), once(socket, "close")]);
-}
-
-function createNodeServer({ server: settings, maxConnections }: ListenOptions, fetch: NodeFetch): Server {
-  const server = createServer({ ...serverDefaults, ...settings }, toRequestListener(fetch));
-  server.maxConnections = resolveCount("maxConnections", maxConnections, 10_000, { min: 1 });
-  return server;
 }
 
 /** Returns the port. */
@@ -187,9 +187,12 @@ function toHostName(host: string): string {
   return isIPv6(host) ? `[${host}]` : host;
 }
 
-async function toHealth({ method }: Request, ready: boolean | Promise<boolean>): Promise<Response> {
-  if (method !== "GET" && method !== "HEAD") return toProblem(405, "Use GET.", { allow: "GET, HEAD" });
-  return (await ready) ? new Response("ok\n", { headers: fixedHeaders }) : toProblem(503, "The server is not ready.");
+async function replyHealth(exchange: NodeExchange, ready: boolean | Promise<boolean>): Promise<void> {
+  const { method } = exchange;
+  if (method !== "GET" && method !== "HEAD") return replyProblem(exchange, 405, "Use GET.", { allow: "GET, HEAD" });
+  if (!(await ready)) return replyProblem(exchange, 503, "The server is not ready.");
+  const headers = { "content-type": "text/plain;charset=UTF-8", "cache-control": "no-store" };
+  exchange.reply(200, { ...headers, "x-content-type-options": "nosniff" }, "ok\n");
 }
 
 async function isReady(health: () => boolean | Promise<boolean>): Promise<boolean> {
@@ -229,17 +232,23 @@ function cannotListen(error: unknown, host: string, port: number): CallError {
   return new CallError("UNAVAILABLE", message, { host, port, code }, { cause: error, mayHaveRun: false });
 }
 
-/** Closes a listener on the first signal and ends the process on the second. */
-function closeOnSignals(listener: Listener): void {
+/** Closes a listener and registries on the first signal, and ends the process on the second. */
+function closeOnSignals(listener: Listener, registries: Iterable<RegistryServer["registry"]>): void {
   let isClosing = false;
   const onSignal = (signal: "SIGINT" | "SIGTERM") => {
     if (isClosing) process.exit(128 + constants.signals[signal]);
     isClosing = true;
-    listener.close().catch((error) => {
+    closeAll().finally(stopListening);
+  };
+  const stopListening = () => process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  const closeAll = async () => {
+    const fail = (error: unknown) => {
       log.error("node: a server could not be closed: {error}", { error });
       process.exitCode = 1;
-    });
+    };
+    await listener.close().catch(fail);
+    await Promise.all(Array.from(registries, (registry) => registry?.close().catch(fail)));
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  void listener.closed.then(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal));
+  void listener.closed.then(() => isClosing || stopListening());
 }

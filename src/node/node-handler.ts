@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer } from "../serve/server.ts";
-import { IncomingInfo, toProblem, toRequestListener } from "./request-listener.ts";
+import type { NodeExchange } from "./node-exchange.ts";
+import { handleRequest, handleWith } from "./request-listener.ts";
 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions {
@@ -19,8 +21,6 @@ interface FrameworkRequest extends IncomingMessage {
   baseUrl?: string;
   /** The body, if a body parser has read it. */
   body?: unknown;
-  /** The bytes of the body. The request listener reads them instead of the stream. */
-  rawBody?: unknown;
 }
 
 /**
@@ -29,30 +29,27 @@ interface FrameworkRequest extends IncomingMessage {
  * @example
  * app.use("/api", toNodeHandler(serveHTTP(registry, { authenticate })));
  */
-export function toNodeHandler(server: Pick<FetchServer, "fetch">, options: NodeHandlerOptions = {}): NodeHandler {
-  const listener = toRequestListener((request, incoming: FrameworkRequest, outgoing) => {
-    const basePath = options.basePath ?? (incoming.baseUrl || undefined);
-    return (
-      restoreBody(incoming) ?? server.fetch(request, new IncomingInfo(request, incoming, outgoing).mountAt(basePath))
-    );
-  });
+export function toNodeHandler(
+  server: Pick<FetchServer, "fetch" | "handle">,
+  options: NodeHandlerOptions = {},
+): NodeHandler {
   return (incoming: FrameworkRequest, outgoing) => {
-    const { url, originalUrl } = incoming;
-    if (originalUrl === undefined) return listener(incoming, outgoing);
-    incoming.url = originalUrl; // The listener reads it before it returns.
-    listener(incoming, outgoing);
-    incoming.url = url;
+    const { url, originalUrl = url, baseUrl } = incoming;
+    const handle = (exchange: NodeExchange) => {
+      exchange.basePath = (options.basePath ?? baseUrl) || undefined;
+      if (restoreBody(exchange)) return handleWith(server, exchange);
+      const reason = "The body was read before the request reached toNodeHandler(). Mount it before parsers of bodies.";
+      replyProblem(exchange, 500, reason);
+    };
+    handleRequest(incoming, outgoing, originalUrl, handle);
   };
 }
 
-/** Restores a body that a parser has read. Returns a response if that is impossible. */
-function restoreBody(incoming: FrameworkRequest): Response | undefined {
-  const { body, rawBody, readableDidRead } = incoming;
-  if (!readableDidRead || rawBody instanceof Buffer) return undefined;
-  if (typeof body !== "object" || body === null) {
-    const detail = "The body was read before the request reached toNodeHandler(). Mount it before parsers of bodies.";
-    return toProblem(500, detail);
-  }
-  incoming.rawBody = body instanceof Buffer ? body : Buffer.from(JSON.stringify(body));
-  return undefined;
+/** Restores a body that a parser has read. Returns false if that is impossible. */
+function restoreBody(exchange: NodeExchange): boolean {
+  const { body, readableDidRead } = exchange.incoming as FrameworkRequest;
+  if (!readableDidRead) return true;
+  if (typeof body !== "object" || body === null) return false;
+  exchange.body = body instanceof Buffer ? body : Buffer.from(JSON.stringify(body));
+  return true;
 }

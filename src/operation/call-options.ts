@@ -23,8 +23,10 @@ export function checkCallOptions(
 }
 
 /** Returns a `VALIDATION_ERROR` for a deadline in the first months of 1970, which is a duration such as `5_000` by mistake. */
-export function checkPastDeadline(operationId: string, deadline: number): CallError | undefined {
-  return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
+export function checkPastDeadline(operationId: string, deadline: number | undefined): CallError | undefined {
+  return deadline !== undefined && deadline >= 100 && deadline < 1e10
+    ? invalidOption(operationId, "deadline", deadlineHint)
+    : undefined;
 }
 
 function invalidOption(operationId: string, name: string, message: string): CallError {

@@ -49,9 +49,10 @@ export function wrongOperationType(id: string, type: OperationType, used: keyof 
 }
 
 /** `ACCESS_DENIED`. The reason names the missing right, never the rights of the caller. */
-export function accessDenied(id: string, reason: string): CallError {
+export function accessDenied(id: string, reason: string, cause?: unknown): CallError {
   const message = `Access to ${quote(id)} denied: ${reason}.`;
-  return notStarted("ACCESS_DENIED", message, { operationId: id, reason });
+  const options = cause === undefined ? { mayHaveRun: false } : { cause, mayHaveRun: false };
+  return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, options);
 }
 
 /** `ACCESS_DENIED`: the credential that a call or connection was authenticated with has expired or was removed. */
@@ -90,6 +91,12 @@ export function limitExceeded(problem: string, limit: string, allowed: number): 
 /** `LIMIT_EXCEEDED`: too much is pending at the moment, above a limit that is not an option. */
 export function overloaded(problem: string, allowed: number): CallError {
   return notStarted("LIMIT_EXCEEDED", `${problem}: the limit is ${allowed}. Try again later.`, { allowed }, true);
+}
+
+/** `EXECUTION_ERROR`: middleware called `next()` too late. */
+export function nextAfterEnd(id: string): CallError {
+  const message = `Middleware called next() after the call of "${id}" had ended. Call it before the promise that the middleware returns is settled.`;
+  return new CallError("EXECUTION_ERROR", message);
 }
 
 /** The codes of errors that only the handler which made a nested call can correct, not the caller of that handler. */

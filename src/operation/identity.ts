@@ -33,6 +33,7 @@ const operators = new WeakSet<object>();
 export function createOperator(id = "operator"): Identity {
   const operator: Identity = Object.freeze({ id, scopes: Object.freeze([]) as unknown as string[] });
   operators.add(operator);
+  copies.set(operator, operator); // It is never copied.
   return operator;
 }
 
@@ -49,7 +50,6 @@ export function isOperator(identity: unknown): boolean {
  */
 export function toIdentity(value: unknown): Identity | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  if (operators.has(value)) return value as Identity;
   const known = copies.get(value);
   if (known !== undefined && (known === value || isUnchanged(value as Identity, known))) return known;
   const id = getOwn(value, "id");

@@ -24,3 +24,11 @@ export function parseOperationId(id: string): { namespace: string; name: string 
   if (dot < 1 || dot === id.length - 1) return undefined;
   return { namespace: id.slice(0, dot), name: id.slice(dot + 1) };
 }
+
+/** Returns the id that a value is or names, as a definition does. It may be any value, because handlers can pass on their input. */
+export function operationIdOf(operation: unknown): string | undefined {
+  if (typeof operation === "string") return operation;
+  const { namespace, name } = (operation ?? {}) as { namespace?: unknown; name?: unknown };
+  const hasNames = typeof namespace === "string" && typeof name === "string";
+  return hasNames ? formatOperationId(namespace, name) : undefined;
+}

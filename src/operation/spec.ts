@@ -151,9 +151,10 @@ export function copySpec(
 
 /** Returns a frozen copy of a valid access rule, so that it cannot change after it was registered. */
 export function copyAccess(access: AccessControl): AccessControl {
-  const copy = {};
+  // A literal, because most rules have only this field: an object that begins empty has room for more.
+  const copy = { requiredScopes: access.requiredScopes };
   for (const name of accessNames) copyField(access, name, copy);
-  return Object.freeze(copy) as AccessControl;
+  return Object.freeze(copy);
 }
 
 function copyField(source: object, name: string, copy: object): void {

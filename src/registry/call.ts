@@ -4,7 +4,7 @@ import { describeValue } from "../internal/text.ts";
 import {
   accessDenied,
   type CallableOperation,
-  CallError,
+  type CallError,
   type CallOperation,
   type CallOptions,
   checkCallOptions,
@@ -13,73 +13,39 @@ import {
   checkScopes,
   createDeclaredErrors,
   type DeclaredErrors,
-  deadlineOf,
-  earlier,
   type ForwardedCall,
-  formatOperationId,
   type Identity,
   limitExceeded,
   nearestOperation,
+  nextAfterEnd,
   notAnId,
   notServedNow,
   type OperationContext,
   type OperationEnv,
+  operationIdOf,
   operationNotFound,
   type Progress,
   type RegisteredEnv,
   type RequestFields,
   type ResponseEnvelope,
   requestFields,
-  type SubscribeOptions,
   toIdentity,
   unavailable,
   writeRequestFields,
   wrongOperationType,
 } from "../operation/inside.ts";
+import type { CallOrigin, IncomingExecution } from "./call-origin.ts";
+import type { MergedOptions } from "./client.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitCall } from "./reports.ts";
-import type { Middleware } from "./types.ts";
+import { emitCall, emitOutcome } from "./reports.ts";
+import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
-
-/** The signal of a client or an env, besides the `signal` of a single call. Either one ends the call. */
-export const baseSignal = Symbol("base signal");
-
-/** The options of a call, merged with those of its client or env. */
-export interface MergedOptions extends SubscribeOptions {
-  readonly [baseSignal]?: AbortSignal | undefined;
-}
-
-/** The request of another process, or of a peer in this one, that a call runs for. */
-export interface CallOrigin {
-  /** The request id of the caller. */
-  readonly requestId: string;
-  /** The call of the caller whose handler made this one. */
-  readonly parentRequestId?: string | undefined;
-  /** Number of calls of the caller that it is nested in. */
-  readonly depth: number;
-  /** Whether it, or a call that it is nested in, arrived from outside this process. */
-  readonly isRemote: boolean;
-  /** How it arrived, such as `http`. */
-  readonly via: string;
-  /** Receives the progress that the handler reports. */
-  reportProgress(progress: Progress): void;
-}
-
-/** A call for a request from outside. */
-export interface IncomingExecution {
-  /** Runs the call, once. Rejects with a `CallError`. */
-  run(input: unknown): Promise<ResponseEnvelope>;
-  /** Ends the call early with `ABORTED`. */
-  abort(reason: unknown): void;
-  /** Ends the call early with this error. */
-  end(error: CallError): void;
-}
 
 /** A step of a call before its handler, and what it decided. */
 export interface CheckedStep {
@@ -90,11 +56,8 @@ export interface CheckedStep {
   readonly error?: CallError | undefined;
 }
 
-/** How nested calls are checked: `trust` skips access rules, `attenuate` checks them against the scopes of the caller. */
-export type NestedMode = "trust" | "attenuate";
-
 /** The metadata of a call without metadata. */
-export const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
+const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /**
  * One call of an operation, and the context that its handler receives. Everything beyond `OperationContext` is private,
@@ -112,8 +75,6 @@ export class Call implements OperationContext {
   readonly #options: MergedOptions | undefined;
   readonly #parent: Call | undefined;
   readonly #origin: CallOrigin | undefined;
-  readonly #depth: number;
-  readonly #isRemote: boolean;
   /** Whether the call skips access rules. */
   readonly #isTrusted: boolean;
   #state: "waiting" | "running" | "finished" = "waiting";
@@ -122,6 +83,7 @@ export class Call implements OperationContext {
   #requestId: string | undefined = undefined;
   #env: OperationEnv | undefined = undefined;
 
+  /** `isOwned`: whether the consumer of a subscription, or the sender of a request, may end the call. */
   constructor(
     core: RegistryCore,
     operationId: string,
@@ -129,7 +91,7 @@ export class Call implements OperationContext {
     parent: Call | undefined,
     origin: CallOrigin | undefined,
     isTrusted: boolean,
-    isSubscription: boolean,
+    isOwned: boolean,
   ) {
     this.#core = core;
     this.#operationId = operationId;
@@ -139,28 +101,21 @@ export class Call implements OperationContext {
     this.#isTrusted = isTrusted;
     if (parent === undefined) {
       this.identity = options?.identity === undefined ? undefined : toIdentity(options.identity);
-      const isDirectCall = origin === undefined && !isSubscription;
-      this.deadline = deadlineOf(options, isDirectCall ? core.defaultTimeout : undefined);
+      this.deadline = deadlineOf(options, isOwned ? undefined : core.defaultTimeout);
       this.metadata = options?.metadata ?? noMetadata;
       this.parentRequestId = (origin ?? options)?.parentRequestId;
-      this.#depth = origin === undefined ? 0 : origin.depth;
-      this.#isRemote = origin?.isRemote === true;
     } else {
       this.identity = parent.identity;
       this.deadline = earlier(parent.deadline, deadlineOf(options));
       this.metadata = options?.metadata ?? parent.metadata;
       this.parentRequestId = parent.requestId;
-      this.#depth = parent.#depth + 1;
-      this.#isRemote = parent.#isRemote;
     }
+    const isLimited = isOwned || this.deadline !== undefined || parent?.abortable === true;
     const signal = options?.signal;
-    const base = options?.[baseSignal];
-    // The consumer of a subscription may leave at any time, and the caller of an incoming call may abort it.
-    const isLimited =
-      isSubscription || origin !== undefined || this.deadline !== undefined || parent?.abortable === true;
-    if (isLimited || signal !== undefined || base !== undefined || options?.timeout !== undefined) {
-      const limits = { deadline: this.deadline, signal, baseSignal: base };
-      this.#lifetime = new Lifetime(operationId, limits, parent === undefined ? undefined : parent.#lifetime);
+    const baseSignal = options?.baseSignal;
+    if (isLimited || signal !== undefined || baseSignal !== undefined || options?.timeout !== undefined) {
+      const outer = parent === undefined ? undefined : parent.#lifetime;
+      this.#lifetime = new Lifetime(operationId, { deadline: this.deadline, signal, baseSignal }, outer);
     }
   }
 
@@ -215,7 +170,7 @@ export class Call implements OperationContext {
         return steps.push({ step, outcome: "failed", error: notStarted(id, thrown) });
       }
     };
-    const call = new Call(core, id, { identity }, undefined, undefined, false, entry?.isSubscription === true);
+    const call = new Call(core, id, { identity }, undefined, undefined, false, false);
     let operation: CompiledOperation | undefined;
     let denied: CallError | undefined;
     add("find", () => {
@@ -248,22 +203,24 @@ export class Call implements OperationContext {
 
   /** Creates the call of a query or mutation for a request from outside. */
   static incoming(core: RegistryCore, id: string, options: CallOptions, origin: CallOrigin): IncomingExecution {
-    const call = new Call(core, id, options, undefined, origin, false, false);
+    const call = new Call(core, id, options, undefined, origin, false, true);
+    const lifetime = Call.lifetimeOf(call);
     return {
       run: (input) => call.#runWatched(input),
-      abort: (reason) => call.#lifetime!.abort(reason),
-      end: (error) => call.#lifetime!.end(error),
+      abort: (reason) => lifetime.abort(reason),
+      end: (error) => lifetime.end(error),
     };
   }
 
-  /** Returns the call that a context was created for; `undefined` for any other value. */
-  static of(value: unknown): Call | undefined {
-    return typeof value === "object" && value !== null && #core in value ? value : undefined;
+  /** Returns the lifetime of a call that has an owner. */
+  static lifetimeOf(call: Call): Lifetime {
+    return call.#lifetime!;
   }
 
-  /** Returns whether a call belongs to a registry. */
-  static isOf(core: RegistryCore, call: Call): boolean {
-    return call.#core === core;
+  /** Returns the call that a context was created for, in this registry if it is given; `undefined` for any other value. */
+  static of(value: unknown, core?: RegistryCore): Call | undefined {
+    const isCall = typeof value === "object" && value !== null && #core in value;
+    return isCall && (core === undefined || value.#core === core) ? value : undefined;
   }
 
   /** Runs a call that the handler of `call` makes. It is trusted while that handler runs. */
@@ -278,16 +235,8 @@ export class Call implements OperationContext {
     return Call.execute(call.#core, id, input, options, call, mode === "trust" && call.#state === "running");
   }
 
-  /**
-   * Runs the steps of a subscription up to its handler, and returns what the handler returned. `onEnd` is called when the
-   * call ends early.
-   */
-  static async open(
-    call: Call,
-    input: unknown,
-    onEnd: (error: CallError) => void,
-  ): Promise<{ operation: CompiledOperation; result: unknown }> {
-    call.#lifetime!.onEnd = onEnd;
+  /** Runs the steps of a subscription up to its handler, and returns what the handler returned. */
+  static async open(call: Call, input: unknown): Promise<{ operation: CompiledOperation; result: unknown }> {
     let operation: CompiledOperation;
     try {
       operation = call.#findWithin("subscribe");
@@ -297,101 +246,41 @@ export class Call implements OperationContext {
     return { operation, result: await call.#runSteps(operation, input) };
   }
 
-  /** Ends a subscription's call early. Has no effect on a call that has ended. */
-  static end(call: Call, error: CallError): void {
-    call.#lifetime!.end(error);
-  }
-
   /** Records that the handler of a subscription has ended. */
   static finish(call: Call): void {
     call.#finish();
   }
 
-  /** Whether the handler of a call was called. */
-  static hasStarted(call: Call): boolean {
-    return call.#state !== "waiting";
-  }
-
-  /** Returns what a call that is forwarded to a peer inherits from the call with this context. */
-  static forward(context: OperationContext): ForwardedCall {
-    const { deadline, identity, progress: onProgress } = context;
-    const call = Call.of(context);
-    const forwarded: ForwardedCall = { deadline, identity, onProgress, isRemote: context.remote === true };
-    writeRequestFields(forwarded, context);
-    if (context.abortable !== false) forwarded.signal = context.signal;
-    if (call === undefined) forwarded.parentRequestId = context.parentRequestId;
-    else {
-      forwarded.parentRequestId = call.requestId;
-      forwarded.depth = call.#depth + 1;
-      forwarded.credit = call.#options?.credit;
-      forwarded.creditBytes = call.#options?.creditBytes;
-      if (call.metadata === noMetadata) forwarded.metadata = undefined;
-    }
-    return forwarded;
-  }
-
-  get requestId(): string {
-    if (this.#requestId === undefined) {
-      const given: unknown = this.#origin?.requestId ?? (this.#parent ? undefined : this.#options?.requestId);
-      this.#requestId = typeof given === "string" ? given : nextRequestId();
-    }
-    return this.#requestId;
-  }
-
-  get signal(): AbortSignal {
-    this.#lifetime ??= new Lifetime(this.#operationId);
-    return this.#lifetime.signal;
-  }
-
-  get abortable(): boolean {
-    return this.#lifetime?.isLimited === true;
-  }
-
-  get remote(): boolean {
-    return this.#isRemote;
-  }
-
-  /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
-  get via(): string | undefined {
-    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
-  }
-
-  get env(): RegisteredEnv {
-    this.#env ??= createEnv(this.#core, undefined, (id, input, options) =>
-      Call.nested(this, "trust", id, input, options),
-    );
-    return this.#env as RegisteredEnv;
-  }
-
-  get call(): CallOperation {
-    const run = (operation: string | CallableOperation, input?: unknown, options?: CallOptions) => {
-      const id = idOf(operation);
-      if (id === undefined) {
-        const given = describeValue(operation);
-        return Promise.reject(new TypeError(`call() takes a definition or the id of an operation, not ${given}.`));
+  /** Runs a call that can end early, or whose events are emitted. */
+  #runWatched(input: unknown): Promise<ResponseEnvelope> {
+    const core = this.#core;
+    const id = this.#operationId;
+    const startedAt = core.calls.hasListeners ? performance.now() : undefined;
+    const result = new Promise<ResponseEnvelope>((resolve, reject) => {
+      if (this.#lifetime !== undefined) this.#lifetime.onEnd = reject;
+      try {
+        if (startedAt !== undefined) emitCall(core, this, id, "started", {});
+        this.#run(this.#findWithin("execute"), input).then(resolve, reject);
+      } catch (error) {
+        this.#finish();
+        reject(notStarted(id, error));
       }
-      const entry = this.#core.operations.get(id);
-      if (entry?.isSubscription) {
-        return Promise.reject(markPipelineError(id, wrongOperationType(id, entry.spec.type, "call")));
-      }
-      return Call.nested(this, "trust", id, input, options).then((envelope) => dataOf(id, envelope));
-    };
-    return run as never;
+    });
+    return startedAt === undefined ? result : emitOutcome(core, this, id, startedAt, result);
   }
 
-  get errors(): DeclaredErrors<Record<string, object>> {
-    return createDeclaredErrors(this.#operationId, this.#core.operations.get(this.#operationId)?.spec.errorSchemas);
-  }
-
-  /** Returns a bound function, so that a handler may destructure its context. */
-  get progress(): (progress: Progress) => void {
-    return (progress) => {
-      if (this.#state === "finished" || this.#lifetime?.error !== undefined) return;
-      if (this.#core.calls.hasListeners) emitCall(this.#core, this, this.#operationId, "progressed", { progress });
-      this.#origin?.reportProgress(progress);
-      const listener = this.#options?.onProgress;
-      if (listener !== undefined) notify(() => listener(progress), this.#core.onProgressError);
-    };
+  /** Runs the steps find and scopes. Then throws if the options are invalid, or if a limit of the call has been reached. */
+  #findWithin(used: "execute" | "subscribe"): CompiledOperation {
+    const operation = this.#find(used);
+    const id = this.#operationId;
+    const { deadline, signal, baseSignal, timeout } = this.#options ?? {};
+    const invalid =
+      checkCallOptions(id, deadline, signal, timeout) ??
+      checkCallOptions(id, undefined, baseSignal) ??
+      checkPastDeadline(id, deadline);
+    if (invalid !== undefined) throw invalid;
+    this.#lifetime?.check();
+    return operation;
   }
 
   /** Runs the steps find and scopes, before the input is read. Throws a `CallError`. */
@@ -399,8 +288,7 @@ export class Call implements OperationContext {
     const core = this.#core;
     const entry = core.operations.get(this.#operationId);
     if (entry === undefined || core.isClosed) this.#throwIfNotFound(entry);
-    const refusal = this.#parent && core.refuseNested(entry, this.#parent.#operationId);
-    if (refusal !== undefined) throw refusal;
+    if (this.#parent !== undefined || this.#origin !== undefined) this.#checkNesting(entry);
     if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.
@@ -409,11 +297,16 @@ export class Call implements OperationContext {
       if (decision !== true) throw accessDenied(entry.id, decision);
       entry.allowed = identity;
     }
-    const { callDepth } = core.limits;
-    if (this.#depth > callDepth) {
-      throw limitExceeded(`Calls are nested too deeply at "${entry.id}"`, "callDepth", callDepth);
-    }
     return entry.compiled ?? core.compile(entry);
+  }
+
+  /** Throws if the handler that makes this call must not reach the operation, or if calls are nested too deeply. */
+  #checkNesting(entry: OperationEntry): void {
+    const { limits } = this.#core;
+    const refusal = this.#parent && this.#core.refuseNested(entry, this.#parent.#operationId);
+    if (refusal !== undefined) throw refusal;
+    if (this.#depth <= limits.callDepth) return;
+    throw limitExceeded(`Calls are nested too deeply at "${entry.id}"`, "callDepth", limits.callDepth);
   }
 
   #throwIfNotFound(entry: OperationEntry | undefined): asserts entry is OperationEntry {
@@ -435,39 +328,7 @@ export class Call implements OperationContext {
    * process and not the sender of that call.
    */
   #isExempt(entry: OperationEntry): boolean {
-    return this.#isTrusted || (entry.isCheckedByPeer && !this.#isRemote);
-  }
-
-  /** Runs a call that can end early, or whose events are emitted. */
-  #runWatched(input: unknown): Promise<ResponseEnvelope> {
-    const core = this.#core;
-    const id = this.#operationId;
-    const startedAt = core.calls.hasListeners ? performance.now() : undefined;
-    const result = new Promise<ResponseEnvelope>((resolve, reject) => {
-      if (this.#lifetime !== undefined) this.#lifetime.onEnd = reject;
-      try {
-        if (startedAt !== undefined) emitCall(core, this, id, "started", {});
-        this.#run(this.#findWithin("execute"), input).then(resolve, reject);
-      } catch (error) {
-        this.#finish();
-        reject(notStarted(id, error));
-      }
-    });
-    return startedAt === undefined ? result : this.#observe(startedAt, result);
-  }
-
-  /** Emits the outcome of a call when its caller receives it. */
-  async #observe(startedAt: number, result: Promise<ResponseEnvelope>): Promise<ResponseEnvelope> {
-    const core = this.#core;
-    const id = this.#operationId;
-    try {
-      const envelope = await result;
-      emitCall(core, this, id, "succeeded", { duration: performance.now() - startedAt, envelope });
-      return envelope;
-    } catch (error) {
-      emitCall(core, this, id, "failed", { duration: performance.now() - startedAt, error: error as CallError });
-      throw error;
-    }
+    return this.#isTrusted || (entry.isCheckedByPeer && !this.remote);
   }
 
   /**
@@ -548,8 +409,7 @@ export class Call implements OperationContext {
     try {
       allowed = await decide({ identity, input, spec, metadata });
     } catch (cause) {
-      const { code, message, details } = accessDenied(id, `customAuth "${name}" failed`);
-      throw new CallError(code, message, details, { cause, mayHaveRun: false });
+      throw accessDenied(id, `customAuth "${name}" failed`, cause);
     }
     if (allowed !== true) throw accessDenied(id, `customAuth "${name}" did not return true`);
   }
@@ -596,30 +456,105 @@ export class Call implements OperationContext {
     this.#lifetime?.finish();
   }
 
-  /** Runs the steps find and scopes. Then throws if the options are invalid, or if a limit of the call has been reached. */
-  #findWithin(used: "execute" | "subscribe"): CompiledOperation {
-    const operation = this.#find(used);
-    const id = this.#operationId;
-    const { deadline, signal, timeout } = this.#options ?? {};
-    const invalid =
-      checkCallOptions(id, deadline, signal, timeout) ??
-      checkCallOptions(id, undefined, this.#options?.[baseSignal]) ??
-      (deadline === undefined ? undefined : checkPastDeadline(id, deadline));
-    if (invalid !== undefined) throw invalid;
-    this.#lifetime?.check();
-    return operation;
+  /** Number of calls that it is nested in, here and at the sender of a request. */
+  get #depth(): number {
+    return this.#parent === undefined ? (this.#origin?.depth ?? 0) : this.#parent.#depth + 1;
+  }
+
+  // The members of the context that are created when they are read.
+
+  get requestId(): string {
+    if (this.#requestId === undefined) {
+      const given: unknown = this.#origin?.requestId ?? (this.#parent ? undefined : this.#options?.requestId);
+      this.#requestId = typeof given === "string" ? given : nextRequestId();
+    }
+    return this.#requestId;
+  }
+
+  get signal(): AbortSignal {
+    this.#lifetime ??= new Lifetime(this.#operationId);
+    return this.#lifetime.signal;
+  }
+
+  get abortable(): boolean {
+    return this.#lifetime?.isLimited === true;
+  }
+
+  get remote(): boolean {
+    return this.#parent === undefined ? this.#origin?.isRemote === true : this.#parent.remote;
+  }
+
+  /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
+  get via(): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
+  }
+
+  get env(): RegisteredEnv {
+    this.#env ??= createEnv(this.#core, undefined, (id, input, options) =>
+      Call.nested(this, "trust", id, input, options),
+    );
+    return this.#env as RegisteredEnv;
+  }
+
+  get call(): CallOperation {
+    const run = (operation: string | CallableOperation, input?: unknown, options?: CallOptions) => {
+      const id = operationIdOf(operation);
+      if (id === undefined) {
+        const given = describeValue(operation);
+        return Promise.reject(new TypeError(`call() takes a definition or the id of an operation, not ${given}.`));
+      }
+      const entry = this.#core.operations.get(id);
+      if (entry?.isSubscription) {
+        return Promise.reject(markPipelineError(id, wrongOperationType(id, entry.spec.type, "call")));
+      }
+      return Call.nested(this, "trust", id, input, options).then((envelope) => dataOf(id, envelope));
+    };
+    return run as never;
+  }
+
+  get errors(): DeclaredErrors<Record<string, object>> {
+    return createDeclaredErrors(this.#operationId, this.#core.operations.get(this.#operationId)?.spec.errorSchemas);
+  }
+
+  /** Returns a bound function, so that a handler may destructure its context. */
+  get progress(): (progress: Progress) => void {
+    return (progress) => {
+      if (this.#state === "finished" || this.#lifetime?.error !== undefined) return;
+      if (this.#core.calls.hasListeners) emitCall(this.#core, this, this.#operationId, "progressed", { progress });
+      this.#origin?.reportProgress(progress);
+      const listener = this.#options?.onProgress;
+      if (listener !== undefined) notify(() => listener(progress), this.#core.onProgressError);
+    };
+  }
+
+  /** Returns what a call that is forwarded to a peer inherits from the call with this context. */
+  static forward(context: OperationContext): ForwardedCall {
+    const { deadline, identity, progress: onProgress } = context;
+    const call = Call.of(context);
+    const forwarded: ForwardedCall = { deadline, identity, onProgress, isRemote: context.remote === true };
+    writeRequestFields(forwarded, context);
+    if (context.abortable !== false) forwarded.signal = context.signal;
+    if (call === undefined) forwarded.parentRequestId = context.parentRequestId;
+    else {
+      forwarded.parentRequestId = call.requestId;
+      forwarded.depth = call.#depth + 1;
+      forwarded.credit = call.#options?.credit;
+      forwarded.creditBytes = call.#options?.creditBytes;
+      if (call.metadata === noMetadata) forwarded.metadata = undefined;
+    }
+    return forwarded;
   }
 }
 
-/** Returns the id of an operation, if the argument has one. It may be any value, because handlers can pass on their input. */
-function idOf(operation: unknown): string | undefined {
-  if (typeof operation === "string") return operation;
-  const { namespace, name } = (operation ?? {}) as Partial<CallableOperation>;
-  const hasNames = typeof namespace === "string" && typeof name === "string";
-  return hasNames ? formatOperationId(namespace, name) : undefined;
+/** Returns the deadline that the options of a call set, with the timeout counted from now. Invalid ones are reported later. */
+function deadlineOf(options: CallOptions | undefined, defaultTimeout?: number): number | undefined {
+  const deadline = options?.deadline;
+  const timeout = options?.timeout ?? (deadline === undefined ? defaultTimeout : undefined);
+  return typeof timeout === "number" ? earlier(deadline, Date.now() + timeout) : deadline;
 }
 
-function nextAfterEnd(id: string): CallError {
-  const message = `Middleware called next() after the call of "${id}" had ended. Call it before the promise that the middleware returns is settled.`;
-  return new CallError("EXECUTION_ERROR", message);
+/** Returns the earlier of two deadlines, either of which may be absent. */
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
 }

@@ -1,8 +1,7 @@
-import { createLookup, setInspection } from "../internal/lookup.ts";
+import { setInspection } from "../internal/lookup.ts";
 import {
   type CallOptions,
   type ClientAny,
-  earlier,
   hasCode,
   mergeRequestFields,
   type OperationEnv,
@@ -10,33 +9,23 @@ import {
   type SubscribeOptions,
   toDataIterator,
 } from "../operation/inside.ts";
-import { baseSignal, Call, type MergedOptions } from "./call.ts";
+import { Call, earlier } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
-import { createEnv } from "./env.ts";
+import { createEnv, createNamedCalls } from "./env.ts";
 import { dataOf } from "./failures.ts";
 import { createSubscription } from "./subscription.ts";
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
-/** Creates the client of a registry, whose options apply to every call. An unknown name resolves to a function whose call fails and suggests the nearest name. */
-export function createClient(core: RegistryCore, options: CallOptions): Record<string, Record<string, AnyOperation>> {
-  return createLookup({
-    label: "client",
-    find: (namespace) => createClientNamespace(core, namespace, options),
-    names: () => core.namespaces.keys(),
-  });
+/** The options of a call, merged with those of its client or env. */
+export interface MergedOptions extends SubscribeOptions {
+  /** The signal of the client or env, if the call has one of its own. Either one ends the call. */
+  readonly baseSignal?: AbortSignal | undefined;
 }
 
-function createClientNamespace(
-  core: RegistryCore,
-  namespace: string,
-  options: CallOptions,
-): Record<string, AnyOperation> {
-  return createLookup({
-    label: `client.${namespace}`,
-    find: (name) => createOperation(core, `${namespace}.${name}`, options),
-    names: () => core.namespaces.get(namespace)?.keys() ?? [],
-  });
+/** Creates the client of a registry, whose options apply to every call. An unknown name resolves to a function whose call fails and suggests the nearest name. */
+export function createClient(core: RegistryCore, options: CallOptions): Record<string, Record<string, AnyOperation>> {
+  return createNamedCalls(core, "client", (id) => createOperation(core, id, options));
 }
 
 function createOperation(core: RegistryCore, id: string, base: CallOptions): AnyOperation {
@@ -84,7 +73,7 @@ function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): Mer
     ...mergeRequestFields(base, own),
     identity: own.identity ?? base.identity,
     signal: own.signal ?? base.signal,
-    [baseSignal]: own.signal === undefined ? undefined : base.signal,
+    baseSignal: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),
     timeout: own.timeout ?? (own.deadline === undefined ? base.timeout : undefined),
   };

@@ -1,8 +1,7 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
-import type { WarnOnce } from "../internal/log.ts";
-import { nearest } from "../internal/nearest.ts";
+import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
 import { assertObject, isJSONObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
@@ -21,7 +20,7 @@ import { CompiledOperation } from "./compiled-operation.ts";
 import { Follower, type FollowHooks } from "./follow.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { Ownership } from "./ownership.ts";
-import { createRegistryWarn, reportListener } from "./reports.ts";
+import { reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
 import type { Subscription } from "./subscription.ts";
@@ -99,7 +98,7 @@ export class RegistryCore {
     this.outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
     this.isLogging = log;
-    this.warn = createRegistryWarn(log);
+    this.warn = log ? createWarnOnce(logger("registry")) : () => {};
     this.defaultTimeout = resolveDuration("defaultTimeout", defaultTimeout, undefined);
   }
 
@@ -197,10 +196,6 @@ export class RegistryCore {
   /** Returns the error of a nested call that must not reach an operation of a peer; `undefined` if it may. */
   refuseNested(entry: OperationEntry, callerId: string): CallError | undefined {
     return entry.owner?.isForeign ? this.ownership.refuseNested(entry, this.operations.get(callerId)) : undefined;
-  }
-
-  nearestId(id: string): string | undefined {
-    return nearest(id, this.operations.keys());
   }
 
   customAuth(name: string): CustomAuth | undefined {

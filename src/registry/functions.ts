@@ -13,12 +13,12 @@ import type {
   SubscribeArguments,
   SubscriptionsOf,
 } from "../operation/inside.ts";
-import { Call, type NestedMode } from "./call.ts";
+import { Call } from "./call.ts";
 import { createCheckedEnv } from "./client.ts";
 import { createEnv } from "./env.ts";
 import { coreOf, isList, OperationRegistry } from "./registry.ts";
 import { createSubscription } from "./subscription.ts";
-import type { CustomAuth, RegistryOptions } from "./types.ts";
+import type { CustomAuth, NestedMode, RegistryOptions } from "./types.ts";
 
 /** The functions that the operations name, with their inputs. Any name is allowed if no name is known at compile time. */
 type CustomAuthOf<Definition extends OperationSpec> = [AuthName<Definition>] extends [never]
@@ -104,9 +104,9 @@ export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions
   assertObject("buildEnv", options, "buildEnv({ registry, context })");
   const { registry, context, allowedNamespaces, nested = "trust" } = options;
   const core = coreOf(registry);
-  const call = Call.of(context);
+  const call = Call.of(context, core);
   const env =
-    call !== undefined && Call.isOf(core, call)
+    call !== undefined
       ? createEnv(core, allowedNamespaces, (id, input, own) => Call.nested(call, nested, id, input, own))
       : createCheckedEnv(core, context, allowedNamespaces);
   return env as KnownEnv<Known>;

@@ -1,5 +1,4 @@
 // The public names. Siblings that need more enter through `inside.ts`.
-export type { NestedMode } from "./call.ts";
 export {
   type BuildEnvOptions,
   buildEnv,

@@ -1,5 +1,6 @@
 // What the rest of this package uses, in addition to the public names. `test/package/layers.ts` lists who may.
-export { Call, type CallOrigin, type CheckedStep, type IncomingExecution } from "./call.ts";
+export { Call } from "./call.ts";
+export type { CallOrigin, IncomingExecution } from "./call-origin.ts";
 export type { RegistryCore } from "./core.ts";
 export type { Follower, FollowHooks } from "./follow.ts";
 export * from "./index.ts";

@@ -20,6 +20,16 @@ describe("iterators that violate the protocol", () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
+  test("return() is not called after next() has failed, as in a loop", async () => {
+    const end = vi.fn();
+    const iterator = iterate({ next: () => Promise.reject(new Error("It failed.")), return: end });
+
+    await expect(iterator.next()).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
+    await nextTurn();
+
+    expect(end).not.toHaveBeenCalled();
+  });
+
   test("the result of a next() that settles after return() is dropped", async () => {
     const late = deferred<unknown>();
     const returned = vi.fn();

@@ -70,7 +70,7 @@ export class OperationEntry {
   readonly id: string;
   readonly spec: OperationSpec;
   /** The source that offered the operation. Absent for operations of the program. */
-  readonly owner: OperationOwner | undefined;
+  declare readonly owner?: OperationOwner;
   /** Whether the operation requires scopes. */
   readonly demandsScopes: boolean;
   /** Whether the peer that serves the operation checks its access rule, so that it is not checked for calls of this process. */
@@ -85,19 +85,19 @@ export class OperationEntry {
   /** Whether defaults of the input are filled in. */
   readonly fillsDefaults: boolean;
   /** For a Standard Schema: converts the validated input to the input of the handler. */
-  readonly validate: StandardValidate | undefined;
+  declare readonly validate?: StandardValidate;
   /** A getter in a definition is read on the first use. */
-  readonly nextPage: IOperationDefinition["nextPage"];
+  declare readonly nextPage?: IOperationDefinition["nextPage"];
   #published: OperationSpec | undefined = undefined;
 
   constructor(id: string, definition: RegisteredOperation, owner?: OperationOwner) {
     this.id = id;
-    this.owner = owner;
+    if (owner !== undefined) this.owner = owner;
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     this.fillsDefaults = definition.fillDefaults ?? true;
     if (hasGetter(definition, "nextPage")) forwardGetter(definition, "nextPage", this);
-    else this.nextPage = definition.nextPage;
+    else if (definition.nextPage !== undefined) this.nextPage = definition.nextPage;
     if (isLazy(definition)) {
       this.spec = copySpec(definition);
     } else {
@@ -107,7 +107,7 @@ export class OperationEntry {
         inputSchema: input.schema,
         outputSchema: output.schema,
       });
-      this.validate = input.validate;
+      if (input.validate !== undefined) this.validate = input.validate;
     }
     const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
     this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;

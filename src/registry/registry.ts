@@ -1,5 +1,6 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import { inspectNames, setInspection } from "../internal/lookup.ts";
+import { nearest } from "../internal/nearest.ts";
 import { assertObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import {
@@ -108,7 +109,7 @@ class Registry<Known extends KnownOperations = KnownOperations> implements Async
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
     if (typeof id !== "string") throw notAnId(id);
     const entry = this.#core.operations.get(id);
-    if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
+    if (entry === undefined) throw operationNotFound(id, nearest(id, this.#core.operations.keys()));
     if (entry.handler !== undefined) throw malformed(`"${id}" has a handler already. Use replace() to change it.`);
     assertHandler(id, handler, entry.spec.type);
     entry.handler = handler;

@@ -1,17 +1,12 @@
 import type { TSchema } from "typebox";
-import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
-import type { CallError, Drift, DriftKind, OperationContext } from "../operation/index.ts";
+import { logger } from "../internal/log.ts";
+import type { CallError, Drift, DriftKind, OperationContext, ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
 import type { RegistryCore } from "./core.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { RegistryCallEvent, RegistryCallEventBase } from "./types.ts";
 
 const log = logger("registry");
-
-/** Creates the function that logs warnings about the operations of a registry, once per operation and kind. */
-export function createRegistryWarn(isLogging: boolean): WarnOnce {
-  return isLogging ? createWarnOnce(log) : () => {};
-}
 
 /** One message per kind of drift. `place` is a JSON pointer into the data. */
 const driftMessages: Readonly<Record<DriftKind, string>> = {
@@ -38,6 +33,25 @@ export function emitCall<Kind extends RegistryCallEvent["kind"]>(
   if (identity !== undefined) event.identity = identity;
   if (via !== undefined) event.via = via;
   core.calls.emit(Object.assign(event, facts) as never); // The bench `hub` needs this: a spread takes several times as long.
+}
+
+/** Emits the outcome of a call when its caller receives it. `startedAt` is a time of `performance.now()`. */
+export async function emitOutcome(
+  core: RegistryCore,
+  context: OperationContext,
+  operationId: string,
+  startedAt: number,
+  result: Promise<ResponseEnvelope>,
+): Promise<ResponseEnvelope> {
+  const duration = () => performance.now() - startedAt;
+  try {
+    const envelope = await result;
+    emitCall(core, context, operationId, "succeeded", { duration: duration(), envelope });
+    return envelope;
+  } catch (error) {
+    emitCall(core, context, operationId, "failed", { duration: duration(), error: error as CallError });
+    throw error;
+  }
 }
 
 /** Warns that data did not match its schema: once per operation and kind, because it tends to happen on every call. */

@@ -8,10 +8,12 @@ import {
   type SubscribeOptions,
   silentTooLong,
 } from "../operation/inside.ts";
-import { Call, type CallOrigin } from "./call.ts";
+import { Call } from "./call.ts";
+import type { CallOrigin } from "./call-origin.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError } from "./failures.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { emitCall, reportAbandoned } from "./reports.ts";
 
 /** The request from outside that a subscription runs for. */
@@ -41,6 +43,7 @@ export class Subscription {
   readonly idleTimeout: number | undefined;
   readonly #core: RegistryCore;
   readonly #call: Call;
+  readonly #lifetime: Lifetime;
   readonly #options: SubscribeOptions | undefined;
   readonly #origin: SubscriptionOrigin | undefined;
   #input: unknown;
@@ -64,6 +67,8 @@ export class Subscription {
     this.#options = parent === undefined ? options : undefined;
     this.#core = core;
     this.#call = new Call(core, operationId, this.#options, parent, origin, false, true);
+    this.#lifetime = Call.lifetimeOf(this.#call);
+    this.#lifetime.onEnd = (error) => this.#fail(error);
     this.#origin = origin;
     this.#input = input;
     this.operationId = operationId;
@@ -88,8 +93,8 @@ export class Subscription {
   /** The handler's signal fires first. A handler that is suspended at a `yield` then runs its cleanup, which is awaited. */
   async leave(isPulling: boolean): Promise<void> {
     const source = this.#source;
-    this.#error = aborted(this.operationId, "the consumer ended the subscription", Call.hasStarted(this.#call));
-    Call.end(this.#call, this.#error);
+    this.#error = aborted(this.operationId, "the consumer ended the subscription", this.#lifetime.hasStarted);
+    this.#lifetime.end(this.#error);
     this.#close();
     if (source === undefined) return;
     if (isPulling) void this.#abandon(source);
@@ -103,8 +108,7 @@ export class Subscription {
 
   /** Ends the subscription while its handler is running: its consumer receives the error. */
   endWith(error: CallError): void {
-    Call.end(this.#call, error);
-    this.#fail(error);
+    this.#lifetime.end(error);
   }
 
   /** Runs all steps up to the iterator of the handler. */
@@ -119,7 +123,7 @@ export class Subscription {
       const invalid = checkSubscribeOptions(id, this.#options);
       if (invalid !== undefined) throw markPipelineError(id, invalid);
       core.subscriptions.add(this);
-      const { operation, result } = await Call.open(this.#call, this.#input, (error) => this.#fail(error));
+      const { operation, result } = await Call.open(this.#call, this.#input);
       this.#input = undefined;
       this.#operation = operation;
       const source = toIterator(id, result);
@@ -153,6 +157,7 @@ export class Subscription {
 
   readonly #onFailure = (error: unknown): void => {
     if (this.values.isClosed) return reportAbandoned(this.operationId, error);
+    this.#source = undefined; // As in a loop, an iterator that failed has cleaned up.
     this.#fail(this.#operation!.toFailure(error));
   };
 

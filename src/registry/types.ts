@@ -48,6 +48,9 @@ export interface RegistryOptions {
   log?: boolean;
 }
 
+/** How nested calls are checked: `trust` skips access rules, `attenuate` checks them against the scopes of the caller. */
+export type NestedMode = "trust" | "attenuate";
+
 /** The call that middleware wraps. */
 export interface MiddlewareCall {
   /** Id of the operation, `namespace.name`. */

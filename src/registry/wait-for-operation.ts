@@ -1,4 +1,5 @@
 import type { Unsubscribe } from "../from/source.ts";
+import { nearest } from "../internal/nearest.ts";
 import { assertObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { onAbort, waitFor } from "../internal/wait.ts";
@@ -29,7 +30,7 @@ export async function waitForOperation(core: RegistryCore, id: string, options: 
   try {
     await waitFor(appears, { timeout, signal: options.signal }, (failure) =>
       failure === "TIMEOUT"
-        ? notRegistered(id, timeout, core.nearestId(id))
+        ? notRegistered(id, timeout, nearest(id, core.operations.keys()))
         : aborted(id, options.signal?.reason, false),
     );
   } finally {

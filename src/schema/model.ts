@@ -59,9 +59,9 @@ interface Parts {
 }
 
 /** Maximum number of unions on the path to an alternative. Unions may be recursive. */
-const maxUnions = 32;
-/** Maximum number of alternatives of all unions of a document, which may be nested. Later ones are unknown. */
-const maxAlternatives = 200_000;
+const maxUnions = 16;
+/** Maximum number of schemas in all alternatives of a document. Unions may be nested; those beyond it are not resolved. */
+const maxAlternativeParts = 100_000;
 /** The base of a document without `$id`: relative ids need an absolute base to be compared. */
 const anonymousBase = "schema:///";
 
@@ -104,8 +104,8 @@ export function modelOf(document: unknown): SchemaModel {
 export class SchemaModel {
   /** Whether keywords beside a `$ref` are ignored, as in draft 7 and earlier. */
   readonly ignoresSiblings: boolean;
-  /** Number of alternatives that may still be read. */
-  alternativesLeft = maxAlternatives;
+  /** Number of schemas in alternatives that may still be read. */
+  partsLeft = maxAlternativeParts;
   readonly #document: unknown;
   readonly #shapes = new Map<string, Shape>();
   readonly #numbers = new Map<object, number>();
@@ -329,12 +329,26 @@ export class Shape {
   /** What no other member expresses, such as `not` and `if`, as canonical JSON of keyword and value with what it refers to. */
   get others(): readonly string[] {
     const { limits } = this;
-    const isOther = (keyword: string, value: unknown) =>
-      singles.includes(keyword) ? value !== limits[keyword] : assertions.has(keyword) && !expressed.has(keyword);
+    const isUnion = this.#union() !== undefined;
+    const isOther = (keyword: string, value: unknown) => {
+      if (singles.includes(keyword)) return value !== limits[keyword];
+      const isLeft =
+        (keyword === "anyOf" || keyword === "oneOf") &&
+        !isUnion &&
+        Array.isArray(value) &&
+        value.length > 1 &&
+        !this.#chosen.has(value);
+      return isLeft || (assertions.has(keyword) && !expressed.has(keyword));
+    };
     const others = this.schemas.flatMap((schema) =>
       Object.entries(schema).filter(([keyword, value]) => isOther(keyword, value) && value !== false),
     );
     return [...new Set(others.map((entry) => canonicalJSON(this.#model.withTargets(entry))))].sort();
+  }
+
+  /** Canonical JSON of all schemas with what they refer to. */
+  get text(): string {
+    return canonicalJSON(this.schemas.map((schema) => this.#model.withTargets(schema)));
   }
 
   /** The property whose value tells the alternatives of a union of objects apart. */
@@ -429,7 +443,7 @@ export class Shape {
 
   /** The first union whose member is still to be chosen. */
   #union(): readonly unknown[] | undefined {
-    if (this.#chosen.size >= maxUnions || this.#model.alternativesLeft <= 0) return undefined;
+    if (this.#chosen.size >= maxUnions || this.#model.partsLeft <= 0) return undefined;
     const lists = this.schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]);
     return lists.find((list): list is unknown[] => {
       return Array.isArray(list) && list.length > 1 && !this.#chosen.has(list);
@@ -441,7 +455,7 @@ export class Shape {
     const types = union === undefined ? (this.#types() ?? []) : [];
     const chosen = union === undefined ? this.#chosen : new Set([...this.#chosen, union]);
     const members = union ?? (types.length > 1 ? types.map((type) => ({ type })) : []);
-    this.#model.alternativesLeft -= members.length;
+    this.#model.partsLeft -= members.length * (this.schemas.length + 1);
     return members.flatMap((member) => {
       const own = this.#model.collect([member]).schemas;
       // A member that leads back to the union adds nothing to it.

@@ -1,7 +1,7 @@
-import { BodyTooLarge, readBody } from "../internal/body.ts";
 import { logger } from "../internal/log.ts";
 import { deferTurn, startTimer, type Timer } from "../internal/timers.ts";
 import { CallError } from "../operation/inside.ts";
+import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
 import { bodyTooLarge, bodyUsed } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
@@ -61,10 +61,13 @@ export interface Exchange {
 }
 
 /** Handles an exchange: replies before or after it returns. */
-type HandleExchange = (exchange: Exchange) => void | Promise<void>;
+export type HandleExchange = (exchange: Exchange) => void | Promise<void>;
 
 /** Handles an exchange. An error of the server is logged, and the client receives status 500 without its message. */
-async function handleSafely(exchange: Exchange, handle: HandleExchange): Promise<void> {
+export async function handleSafely<E extends Exchange>(
+  exchange: E,
+  handle: (exchange: E) => void | Promise<void>,
+): Promise<void> {
   try {
     await handle(exchange);
   } catch (error) {
@@ -74,7 +77,7 @@ async function handleSafely(exchange: Exchange, handle: HandleExchange): Promise
 }
 
 /** Sends problem details (RFC 9457) of a request that did not reach an operation. */
-function replyProblem(
+export function replyProblem(
   exchange: Pick<Exchange, "reply">,
   status: number,
   detail: string,
@@ -90,12 +93,12 @@ function replyProblem(
 }
 
 /** The client has disconnected before it received the response. */
-function clientGone(cause?: unknown): CallError {
+export function clientGone(cause?: unknown): CallError {
   return new CallError("ABORTED", "The client has disconnected.", undefined, { cause, mayHaveRun: false });
 }
 
 /** The client of a stream. */
-interface TextSink {
+export interface TextSink {
   /** Sends the headers, if they were not sent, and the text. Resolves when the client has room, rejects when it is gone. */
   write(text: string): Promise<void>;
   end(): void;
@@ -107,7 +110,7 @@ interface TextSink {
 const maxCharactersAhead = 64 * 1024;
 
 /** Writes a stream to its client. Never rejects. */
-async function runStream(sink: TextSink, run: RunStream, heartbeat?: Heartbeat): Promise<void> {
+export async function runStream(sink: TextSink, run: RunStream, heartbeat?: Heartbeat): Promise<void> {
   let text = "";
   let isBroken = false;
   const flush = async () => {

@@ -64,19 +64,49 @@ describe("the public form of an error", () => {
       "content-type": "text/plain",
     };
     const details = {
-      status: 500,
+      status: 404,
       headers,
       setCookie: ["a=1"],
       inner: [{ headers: { authorization: "x", etag: "1" } }],
     };
-    const error = new CallError("HTTP_500", "failed", details);
+    const error = new CallError("HTTP_404", "failed", details);
 
     expect(toPublicError(error, call).details).toEqual({
-      status: 500,
+      status: 404,
       headers: { "content-type": "text/plain" },
       inner: [{ headers: { etag: "1" } }],
     });
     expect(headers["x-api-key"]).toBe("k");
+  });
+});
+
+describe("the failure of an imported API", () => {
+  const detailsOf = (details: object) =>
+    toPublicError(new CallError("EXECUTION_ERROR", "HTTP 500", details), call).details;
+  const response = { headers: { server: "db-1", etag: "1" }, contentType: "application/json", body: { at: "db-1" } };
+
+  test.each([500, 502, 599])("with status %i has neither headers nor body", (status) => {
+    expect(detailsOf({ status, ...response })).toEqual({ status });
+    expect(detailsOf({ inner: { status, ...response } })).toEqual({ inner: { status } });
+  });
+
+  test("with status 404 has its headers and a body of at most 16 KiB", () => {
+    expect(detailsOf({ status: 404, ...response })).toEqual({ status: 404, ...response });
+    const long = { ...response, status: 404, body: "x".repeat(20_000) };
+    expect(detailsOf(long)).toEqual({ ...long, body: "x".repeat(16_384) });
+    const list = { ...response, status: 404, body: Array(10_000).fill("xy") };
+    expect(detailsOf(list)).toMatchObject({ status: 404, body: expect.stringMatching(/^\["xy","xy"/) });
+    expect((detailsOf(list) as { body: string }).body.length).toBe(16_384);
+  });
+
+  test("leaves details of other shapes unchanged", () => {
+    for (const details of [
+      { status: 500, body: "b" },
+      { status: "500", headers: {}, body: "b" },
+      { headers: { a: "1" } },
+    ]) {
+      expect(detailsOf(details)).toEqual(details);
+    }
   });
 });
 

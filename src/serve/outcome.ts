@@ -2,7 +2,7 @@ import type { OutcomeFilter } from "../call/inside.ts";
 import type { Bytes } from "../internal/base64.ts";
 import { toJSONSafe } from "../internal/json-safe.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
-import { getOwn, type JSONObject } from "../internal/objects.ts";
+import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 import { isSecretName } from "../internal/secrets.ts";
 import {
   CallError,
@@ -33,15 +33,19 @@ export interface FailedCall {
   readonly exposeErrors: boolean;
 }
 
+/** Maximum size of the body of a failed response of an imported API, in characters or bytes. */
+const maxForeignBody = 16 * 1024;
+
 /**
  * Returns the error that callers of a server receive. The message of an error that was not thrown as a `CallError` is
- * logged and replaced, because it may describe the internals of the operation.
+ * logged and replaced, because it may describe the internals of the operation. Of failures of an imported API, headers with
+ * secrets are withheld, and of those of its server (5xx) everything but the status and the message.
  */
 export function toPublicError(error: CallError, call: FailedCall): CallError {
   const isHidden = !call.exposeErrors && isUnexpected(error, call.handler);
   const safeDetails = error.details === undefined ? undefined : toJSONSafe(error.details);
-  const hasSecrets = dropSecretHeaders(safeDetails);
-  if (!isHidden && !hasSecrets) return error;
+  const isWithheld = withholdForeign(safeDetails);
+  if (!isHidden && !isWithheld) return error;
   const { code, retryable, mayHaveRun } = error;
   const { operationId, requestId } = call;
   if (isHidden) {
@@ -49,7 +53,7 @@ export function toPublicError(error: CallError, call: FailedCall): CallError {
     warnVisibly(log, [{ message: "{operationId} failed ({requestId}): {error}", properties }], "error");
   }
   const message = isHidden ? `The operation failed. Request id: ${requestId}.` : error.message;
-  return new CallError(code, message, hasSecrets ? safeDetails : error.details, { retryable, mayHaveRun });
+  return new CallError(code, message, isWithheld ? safeDetails : error.details, { retryable, mayHaveRun });
 }
 
 /** Returns whether an error was created from one that is not a `CallError`, in this process or in that of a peer. */
@@ -60,24 +64,41 @@ function isUnexpected(error: CallError, handler: object | undefined): boolean {
   return error.details === undefined && forwardingOf(handler) !== undefined;
 }
 
-/** Removes cookies, and headers with secret names from every `headers` object. Returns whether there were any. */
-function dropSecretHeaders(holder: unknown, isHeaders = false): boolean {
+/**
+ * Removes from an object and its parts what other servers have sent and callers must not receive: cookies, headers with
+ * secret names, and parts of failed responses. Returns whether there was any.
+ */
+function withholdForeign(holder: unknown, isHeaders = false): boolean {
   if (typeof holder !== "object" || holder === null) return false;
-  let hasSecrets = false;
+  let isWithheld = !isHeaders && withholdFailure(holder as JSONObject);
   for (const [key, value] of Object.entries(holder)) {
     if (isHeaders ? isSecretName(key) : key === "setCookie") {
       delete (holder as JSONObject)[key];
-      hasSecrets = true;
-    } else if (dropSecretHeaders(value, key === "headers")) hasSecrets = true;
+      isWithheld = true;
+    } else if (withholdForeign(value, key === "headers")) isWithheld = true;
   }
-  return hasSecrets;
+  return isWithheld;
+}
+
+/** Removes parts of a failed response of an imported API, as `details` of its error contains it. */
+function withholdFailure(response: JSONObject): boolean {
+  const { status, headers, body } = response;
+  if (!isErrorStatus(status) || !isObject(headers)) return false;
+  if (status >= 500) {
+    for (const name of ["headers", "contentType", "body", "location", "setCookie"]) delete response[name];
+    return true;
+  }
+  const text = typeof body === "string" ? body : (JSON.stringify(body) ?? "");
+  if (text.length <= maxForeignBody) return false;
+  response["body"] = text.slice(0, maxForeignBody);
+  return true;
 }
 
 /** Returns the meta that callers of a server receive: without cookies, challenges and headers with secret names. */
 export function toPublicMeta(meta: ResponseMeta): ResponseMeta {
   if (meta.source !== "http") return meta;
   const copy = { ...meta, headers: { ...meta.headers } };
-  return dropSecretHeaders(copy) ? copy : meta;
+  return withholdForeign(copy) ? copy : meta;
 }
 
 /** Returns the rules above for the calls of a transport. Data and details keep their values, unless they contain secrets. */

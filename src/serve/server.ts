@@ -1,6 +1,6 @@
 import type { StopOptions } from "../call/index.ts";
 import type { Limits } from "../operation/index.ts";
-import type { OperationSelection } from "../registry/index.ts";
+import type { OperationRegistry, OperationSelection } from "../registry/index.ts";
 import type { Authenticator, IdentifyCaller } from "./authenticator.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -32,6 +32,8 @@ export type CloseOptions = StopOptions;
 export interface RegistryServer extends AsyncDisposable {
   /** Whether it serves callers without authentication, so that `listen` accepts only addresses of this machine. */
   readonly isUnauthenticated: boolean;
+  /** The registry, which `listen` closes with the server after a signal. @default none */
+  readonly registry?: Pick<OperationRegistry, "close"> | undefined;
   /**
    * Rejects if the server can never serve anyone, because a package is missing or its authenticator is not configured
    * correctly. `listen` waits for it and rejects with the same error.

@@ -1,5 +1,5 @@
-import { sha256 } from "../internal/sha256.ts";
 import { parseOperationId } from "../operation/index.ts";
+import { sha256 } from "./sha256.ts";
 
 /** Maximum length of a tool name that all hosts and model APIs accept. */
 export const maxToolNameLength = 64;

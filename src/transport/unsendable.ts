@@ -1,7 +1,7 @@
 import { classNameOf, hidesState, isWireValue, readJSONForm } from "../internal/instances.ts";
-import { isJSON } from "../internal/is-json.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
 import { quote } from "../internal/text.ts";
+import { isJSON } from "./is-json.ts";
 
 /** A part of a value that JSON would lose or change. */
 export interface Unsendable {

@@ -244,7 +244,7 @@ describe.each(protocols)("an import of a served registry over %s", (protocol) =>
   test("throws ACCESS_DENIED of an operation that has become private", async () => {
     const open = defineOperation({ ...any, name: "open", type: "query", handler: () => 1 });
     const registry = createRegistry({ operations: [open] });
-    const server = serve(registry, { authenticate: () => undefined });
+    const server = serve(registry, { authenticate: () => undefined, allowAnonymous: true });
     const back = await importFrom(withoutNotifications(server), protocol);
     registry.replace({ ...open, accessControl: { requiredScopes: ["read"] } });
     expect(await outcomeOf(back, "test.open", {})).toEqual(await outcomeOf(registry, "test.open", {}));

@@ -1,5 +1,5 @@
 /** What a registry stores: specs, sources and their options. */
-import type { IOperationDefinition, OperationSource, SourceChange } from "@alkdev/operations";
+import type { IOperationDefinition, OperationSource, SourceChange, SourceReport } from "@alkdev/operations";
 import type { Random } from "../../../test/chaos/random.ts";
 import { defineKind, outcomeOf } from "../kind.ts";
 import type { Library } from "../library.ts";
@@ -139,24 +139,23 @@ export const follow = defineKind({
     const observe = (step: string) =>
       states.push({
         step,
-        operations: registry.getAllSpecs().map((spec) => ({
-          id: `${spec.namespace}.${spec.name}`,
-          version: spec.version,
-          title: spec.title,
-          accessControl: spec.accessControl,
-          _meta: spec._meta,
-        })),
+        order: registry.getAllSpecs().map(({ namespace, name }) => `${namespace}.${name}`),
+        operations: Object.fromEntries(
+          registry.getAllSpecs().map(({ namespace, name, version, title, accessControl, _meta }) => {
+            return [`${namespace}.${name}`, { version, title, accessControl, _meta }];
+          }),
+        ),
       });
     registry.on("change", ({ kind, operationId }) => changes.push({ kind, operationId }));
     for (const one of local) registry.register(define(one, library));
     const followed = [];
     for (const source of sources) {
-      const reports: unknown[] = [];
+      const reports: SourceReport[] = [];
       const { rename } = source.options;
       const options = {
         ...source.options,
         ...(rename === "upper" && { rename: (id: string) => (id.endsWith("list") ? "LIST" : undefined) }),
-        onReport: (report: unknown) => reports.push(report),
+        onReport: (report: SourceReport) => reports.push(report),
       };
       const { made, change } = makeSource(source, library);
       const following = await outcomeOf(() => registry.follow(made, options as never));
@@ -179,12 +178,35 @@ export const follow = defineKind({
       states,
       changes,
       reports: followed.map(({ reports, following }) => ({
-        reports,
+        reports: reports.map(byText),
         failed: (following as { thrown?: unknown }).thrown,
       })),
+      patterns: sources.flatMap(({ options }) => [options["include"] ?? [], options["exclude"] ?? []]).flat(),
+      shared: findShared(sources, local),
     };
   },
 });
+
+/** The ids in the registry that more than one of the sources and the program have, now or later. */
+function findShared(sources: readonly SourceCase[], local: readonly Operation[]): string[] {
+  const offered = sources.map(({ operations, later, options }) => {
+    const rename = (options["rename"] ?? {}) as Record<string, string>;
+    return [...operations, ...(later?.added ?? [])].map((one) => {
+      const name =
+        rename[idOf(one)] ?? ((rename as unknown) === "upper" && one.name.endsWith("list") ? "LIST" : one.name);
+      return `${options["namespace"] ?? one.namespace}.${name}`;
+    });
+  });
+  const all = [...offered.flat(), ...local.map(idOf)];
+  return [...new Set(all.filter((id, index) => all.indexOf(id) !== index))];
+}
+
+/** A report whose lines are keys, so that a difference is one line. */
+function byText(report: SourceReport): unknown {
+  const lines = (list: Array<{ where: string; reason: string }>) =>
+    Object.fromEntries(list.map(({ where, reason }) => [`${where}: ${reason}`, true]));
+  return { imported: report.imported, skipped: lines(report.skipped), warnings: lines(report.warnings) };
+}
 
 function makeSource(source: SourceCase, library: Library) {
   const { name, operations, traits, later, fails } = source;

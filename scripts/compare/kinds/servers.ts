@@ -11,6 +11,8 @@ interface Served {
   /** How callers are authenticated. */
   authenticate: "none" | "tokens";
   exposeErrors: boolean;
+  /** Whether callers without credentials may call what requires no scopes. The reference always allows it. */
+  allowAnonymous: boolean;
 }
 
 function anyServed(random: Random, count: number): Served {
@@ -32,6 +34,7 @@ function anyServed(random: Random, count: number): Served {
     ),
     authenticate: random.pick(["none", "tokens", "tokens"] as const),
     exposeErrors: random.chance(0.15),
+    allowAnonymous: random.chance(0.8),
   };
 }
 
@@ -43,13 +46,13 @@ function registryOf({ operations, rules }: Served, library: Library) {
   return { registry, registered };
 }
 
-function optionsOf({ authenticate, exposeErrors }: Served) {
+function optionsOf({ authenticate, exposeErrors, allowAnonymous }: Served) {
   const identify = ({ token }: { token?: string }) => {
     if (token === undefined) return undefined;
     if (token === "let-me-in") return { id: "ada", scopes: ["read"] };
     throw new Error("The token is unknown.");
   };
-  return { authenticate: authenticate === "none" ? authenticate : identify, exposeErrors } as never;
+  return { authenticate: authenticate === "none" ? authenticate : identify, exposeErrors, allowAnonymous } as never;
 }
 
 const tokens = ["let-me-in", "let-me-in", "let-me-in", "let-me-in", undefined, "wrong"];

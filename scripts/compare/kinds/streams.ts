@@ -268,7 +268,8 @@ export const middleware = defineKind({
     const outcomes = [];
     if (parallel) outcomes.push(...(await Promise.all(Array.from({ length: calls }, () => outcomeOf(run)))));
     else for (let left = calls; left > 0; left--) outcomes.push(await outcomeOf(run));
-    return { outcomes, trace, runs };
+    // The order of steps of parallel calls is not a promise.
+    return { outcomes, trace: parallel ? undefined : trace, runs };
   },
 });
 

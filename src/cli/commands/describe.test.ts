@@ -39,7 +39,7 @@ task.create(input: {
 }): Promise<Task>
 
 Example:
-  operations call task.create --input '{"title":"Buy Ada'\\''s milk"}'
+  npx @alkdev/operations call task.create 'title=Buy Ada'\\''s milk'
 
 Errors:
   /**
@@ -74,7 +74,7 @@ test("a subscription without input, errors and rules has a short description", (
   expect(described).toBe(`"my app.ticks"(input: { [key: string]: unknown }): AsyncIterable<number>
 
 Example:
-  operations subscribe 'my app.ticks' --input '{}'
+  npx @alkdev/operations subscribe 'my app.ticks'
 
 Access: every caller
 

@@ -1,8 +1,9 @@
 import { createExample, printBlock, printSignature } from "../../contract/index.ts";
-import { getOwn } from "../../internal/objects.ts";
+import { getOwn, isObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { type AccessControl, formatOperationId } from "../../operation/inside.ts";
 import { defineCommand } from "../command.ts";
+import { coerce, propertyOf } from "../input-schema.ts";
 import { toPrintable, toPrintableLine } from "../output-stream.ts";
 import { createDataPrinter, valueOptions } from "../print.ts";
 import { type FoundOperation, findOperation, targetOptions, withTarget } from "../target.ts";
@@ -36,17 +37,31 @@ export const describe = defineCommand({
 export function formatDescription(spec: FoundOperation, label: string): string {
   const { call, errors, definitions } = printSignature(spec);
   const id = formatOperationId(spec.namespace, spec.name);
-  const command = spec.type === "subscription" ? "subscribe" : "call";
-  const input = JSON.stringify(createExample(spec.inputSchema));
   const sections = [
     `${call}\n`,
-    `Example:\n  operations ${command} ${quoteForShell(id)} --input ${quoteForShell(input)}\n`,
+    `Example:\n  ${formatCall(id, spec)}\n`,
     errors.length > 0 && printBlock("Errors:", errors),
     `Access: ${formatAccess(spec.accessControl)}\n`,
     `Source: ${formatSource(spec, label)}\n`,
     definitions.length > 0 && `Types:\n\n${definitions.join(";\n")};\n`,
   ];
   return sections.filter((section) => section !== false).join("\n");
+}
+
+/** Formats the command that calls an operation with an example, in the shortest form that gives exactly this input. */
+function formatCall(id: string, { type, inputSchema }: FoundOperation): string {
+  const input = createExample(inputSchema);
+  const pairs = Object.entries(isObject(input) ? input : {}).map(([key, value]) => {
+    const schema = propertyOf(inputSchema, key, inputSchema);
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const isRead = !isObject(value) && !Array.isArray(value) && coerce(text, schema, inputSchema) === value;
+    return isRead ? `${key}=${text}` : `${key}:=${JSON.stringify(value)}`;
+  });
+  // Such names would be read as options, or as another form of `KEY=VALUE`.
+  const isPlain = isObject(input) && Object.keys(input).every((key) => /^[^-=][^=]*(?<![:@])$|^[^-=:@]$/.test(key));
+  const rest = isPlain ? pairs : ["--input", JSON.stringify(input)];
+  const words = [type === "subscription" ? "subscribe" : "call", id, ...rest];
+  return `npx @alkdev/operations ${words.map(quoteForShell).join(" ")}`;
 }
 
 function formatAccess(access: AccessControl): string {
@@ -80,5 +95,5 @@ function formatSource({ _meta, version, source }: FoundOperation, label: string)
 
 /** Quotes an argument for POSIX shells. Ordinary words stay as they are. */
 function quoteForShell(argument: string): string {
-  return /^[\w./:@%+,-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+  return /^[\w./:@%+,=-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }

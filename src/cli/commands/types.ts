@@ -1,5 +1,6 @@
-import { readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { randomUUID } from "node:crypto";
+import { readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, relative, resolve } from "node:path";
 import {
   type ContractChange,
   type ContractChanges,
@@ -8,22 +9,22 @@ import {
   printLock,
   printTypes,
 } from "../../contract/index.ts";
+import { findConfig } from "../../hub/index.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { fileError, usageError } from "../failures.ts";
-import { type OutputStream, toPrintableLine } from "../output-stream.ts";
+import { type OutputStream, toPrintable, toPrintableLine } from "../output-stream.ts";
 import { countOf, describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
 
 const defaultFile = "operations.d.ts";
-const lockFile = "operations.lock.json";
 
-/** `operations types [-o FILE] [--check]` */
+/** `operations types [-o FILE] [--lock] [--check]` */
 export const types = defineCommand({
   examples: [
     "types",
     "types -o src/operations.d.ts --hub http://127.0.0.1:4000",
-    "types -o - --openapi https://api.example.com/openapi.json",
+    "types -o src/api.d.ts --lock --openapi https://api.example.com/openapi.json",
     "types --check",
   ],
   options: {
@@ -31,9 +32,13 @@ export const types = defineCommand({
       type: "string",
       short: "o",
       value: "FILE",
-      description: `Write the types to this file, and ${lockFile} beside it; "-" prints the types only. Default: ${defaultFile}.`,
+      description: `Write the types to this file; "-" prints them. Default: ${defaultFile}.`,
     },
-    check: { type: "boolean", description: `Write nothing. Fail if contracts differ from ${lockFile}.` },
+    lock: {
+      type: "boolean",
+      description: "Write the contracts to a lock file beside the types. Default in the folder of a configuration.",
+    },
+    check: { type: "boolean", description: "Write nothing. Fail if contracts differ from the lock file." },
     ...targetOptions,
   },
   run: (context) =>
@@ -48,21 +53,22 @@ export const types = defineCommand({
       const printed = printTypes(specs);
       if (options.output === "-") return stdout.write(printed);
       const file = resolve(folder, options.output ?? defaultFile);
-      const lock = resolve(dirname(file), lockFile);
-      const [before, after] = [await read(lock), printLock(specs)];
+      const lock = toLockFile(file);
+      const [before, after] = [await read(lock), toPrintable(printLock(specs))];
       if (options.check && before === undefined) {
-        throw usageError(`${quote(lock)} does not exist. Run "operations types" once and keep the file.`);
+        throw usageError(`${quote(lock)} does not exist. Run "operations types --lock" once and keep the file.`);
       }
       const changes = findChanges(before ?? after, after, lock);
-      const report = options.json ? `${JSON.stringify(changes)}\n` : formatChanges(changes);
+      const report = options.json ? `${toPrintable(JSON.stringify(changes))}\n` : formatChanges(changes);
       if (options.check) {
         await stdout.write(report);
         return assertUnchanged(changes, file, printed);
       }
-      await write(file, printed);
-      await write(lock, after);
-      const count = countOf(specs.length, "operation");
-      await stderr.write(`Wrote ${toPrintableLine(basename(file))} and ${lockFile} with ${count}.\n`);
+      const isOwn = options.config !== undefined || (await findConfig(folder)) !== undefined;
+      const locks = options.lock || isOwn || before !== undefined;
+      await replaceFiles(folder, [[file, printed], ...(locks ? [[lock, after] as const] : [])]);
+      const names = [file, ...(locks ? [lock] : [])].map((name) => toPrintableLine(basename(name)));
+      await stderr.write(`Wrote ${names.join(" and ")} with ${countOf(specs.length, "operation")}.\n`);
       if (options.json) await stdout.write(report);
       else if (report !== "") await stderr.write(`\n${report}`);
     }),
@@ -100,7 +106,8 @@ function findChanges(before: string, after: string, lock: string): ContractChang
 async function assertUnchanged({ breaking, harmless }: ContractChanges, file: string, printed: string): Promise<void> {
   if (breaking.length + harmless.length > 0) {
     const counts = `${countOf(breaking.length, "breaking change")} and ${countOf(harmless.length, "harmless change")}`;
-    const message = `The contracts differ from ${lockFile}: ${counts}. Run "operations types" to accept them.`;
+    const name = toPrintableLine(basename(toLockFile(file)));
+    const message = `The contracts differ from ${name}: ${counts}. Run "operations types" to accept them.`;
     throw new CallError("CONTRACTS_CHANGED", message);
   }
   // The types need not be kept, but those that are kept must be the current ones.
@@ -135,8 +142,36 @@ async function read(file: string): Promise<string | undefined> {
   }
 }
 
-async function write(file: string, content: string): Promise<void> {
-  await writeFile(file, content).catch((error) => {
-    throw fileError(file, "written", error);
-  });
+/** The lock of a file with types, such as `operations.lock.json` of `operations.d.ts`. */
+function toLockFile(file: string): string {
+  return `${file.replace(/(?:\.d)?\.[cm]?ts$/, "")}.lock.json`;
+}
+
+/** Replaces files, each in one step. A file in the folder of the user is never written to where a link leads out of it. */
+async function replaceFiles(
+  folder: string,
+  files: ReadonlyArray<readonly [file: string, content: string]>,
+): Promise<void> {
+  const written: Array<[temporary: string, file: string]> = [];
+  try {
+    for (const [file, content] of files) {
+      const temporary = `${file}.${randomUUID()}`;
+      await assertNoLink(folder, file)
+        .then(() => written.push([temporary, file]))
+        .then(() => writeFile(temporary, content, { flag: "wx" }))
+        .catch((error) => {
+          throw fileError(file, "written", error);
+        });
+    }
+    for (const [temporary, file] of written) await rename(temporary, file);
+  } finally {
+    for (const [temporary] of written) await rm(temporary, { force: true });
+  }
+}
+
+async function assertNoLink(folder: string, file: string): Promise<void> {
+  const isInside = (parent: string, path: string) => !/^\.\.(?:[\\/]|$)/.test(relative(parent, path));
+  const target = await realpath(dirname(file));
+  if (!isInside(folder, dirname(file)) || isInside(await realpath(folder), target)) return;
+  throw new Error(`a link leads out of the folder, to ${quote(target)}`);
 }

@@ -41,12 +41,6 @@ function runningKeyOf({ requestId, identity = "" }: CallRecord): string {
   return `${requestId} ${identity}`;
 }
 
-/** Returns a call of the stream. */
-export function findLive(requestId: string): CallRecord | undefined {
-  for (const call of liveCalls.value) if (call.requestId === requestId) return call;
-  return undefined;
-}
-
 /** Follows the calls of the hub until the signal fires. Reconnects after interruptions and loads what it has missed. */
 export async function followActivity(signedOut: AbortSignal): Promise<void> {
   let attempts = 0;

@@ -8,7 +8,7 @@ export interface Session {
   identity: { id: string };
 }
 
-/** Why nobody is signed in. */
+/** Why there is no session. */
 export type SignedOut = "new" | "signed out" | "expired" | "removed" | "code" | "refused";
 
 const storageKey = "operations.session";
@@ -21,7 +21,7 @@ const sessionURL = new URL("session", document.baseURI);
 /** The session of this tab; `undefined` while it looks for one. */
 export const session = signal<Session | SignedOut | undefined>(undefined);
 
-/** The session, if somebody is signed in. */
+/** The session of the person who is signed in. */
 export function currentSession(): Session | undefined {
   return typeof session.value === "object" ? session.value : undefined;
 }

@@ -21,13 +21,12 @@ type OperationTab = "try" | "contract" | "calls" | "access";
 export function Operation({ id }: { id: string }) {
   const [query, again] = useQuery(async (abort) => {
     const { operations } = await ask<OperationList>("operations", { id }, abort);
-    markUsed(id);
-    return operations[0] as OperationDetails;
+    if (operations.length > 0) markUsed(id);
+    return operations[0] as OperationDetails | undefined;
   });
-  const { error } = query;
-  if (error?.code === "OPERATION_NOT_FOUND") {
+  if (query.state === "ready" && query.data === undefined) {
     return (
-      <Empty title={<Prose value={error.message} />}>
+      <Empty title="There is no such operation, or you may not call it">
         <a class="button" href={hrefTo("operations")}>
           All operations
         </a>
@@ -38,7 +37,7 @@ export function Operation({ id }: { id: string }) {
   return (
     <div class="view">
       <Loaded query={query} again={again}>
-        {(operation) => <Details id={id} operation={operation} />}
+        {(operation) => operation !== undefined && <Details id={id} operation={operation} />}
       </Loaded>
     </div>
   );

@@ -1,5 +1,4 @@
 import type { TSchema } from "typebox";
-import { isNestedDeeper } from "../../internal/json-depth.ts";
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import {
@@ -14,6 +13,7 @@ import {
 } from "../../operation/inside.ts";
 import { componentPrefix, FromSchema, restoreComponent, sourceKeyword } from "../../schema/index.ts";
 import { envelopeType, eventStreamType, formatOperationPath } from "../../transport/http-form.ts";
+import { isNestedDeeper } from "../../transport/json-depth.ts";
 import type { ReportBuilder } from "../report.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPIDocument } from "./document.ts";

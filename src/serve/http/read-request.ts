@@ -162,8 +162,7 @@ function readWait(prefer: string | null): number | undefined {
 
 /** Returns the trace context of the client, which is the only metadata that handlers receive. */
 function readTrace(headers: Exchange["headers"]): JSONObject | undefined {
-  const traceparent = headers.get("traceparent");
-  if (traceparent === null) return undefined;
-  const tracestate = headers.get("tracestate");
-  return tracestate === null ? { traceparent } : { traceparent, tracestate };
+  if (!headers.has("traceparent")) return undefined;
+  const entries = ["traceparent", "tracestate", "baggage"].map((name) => [name, headers.get(name)] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== null));
 }

@@ -289,10 +289,11 @@ describe("headers", () => {
       "operation-metadata": '{"job":1}',
       traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
       tracestate: "a=b",
+      baggage: "c=d",
     };
-    const { traceparent, tracestate } = headers;
+    const { traceparent, tracestate, baggage } = headers;
     expect((await get("/task/shown", headers)).body).toMatchObject({
-      metadata: { traceparent, tracestate },
+      metadata: { traceparent, tracestate, baggage },
       remote: true,
     });
     expect((await get("/task/shown")).body).toMatchObject({ metadata: {} });

@@ -30,6 +30,7 @@ export interface ServeHTTPOptions extends ServeOptions, RouteOptions {
 
 /** Serves the operations of a registry over HTTP. */
 export class HTTPServer implements FetchServer {
+  readonly registry: OperationRegistry;
   readonly options: ServeHTTPOptions;
   readonly gate: Gate;
   readonly limits: Readonly<Required<Limits>>;
@@ -38,6 +39,7 @@ export class HTTPServer implements FetchServer {
   #report: SourceReport | undefined = undefined;
 
   constructor(registry: OperationRegistry, options: ServeHTTPOptions) {
+    this.registry = registry;
     this.options = options;
     this.gate = new Gate(options, exposedHeaders); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);

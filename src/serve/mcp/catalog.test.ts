@@ -4,7 +4,7 @@ import { operation } from "../../registry/testing.ts";
 import { connect, serve } from "./testing.ts";
 
 // Real digests never collide.
-vi.mock("../../internal/sha256.ts", () => ({ sha256: () => "0123456789abcdef".repeat(4) }));
+vi.mock("../sha256.ts", () => ({ sha256: () => "0123456789abcdef".repeat(4) }));
 
 /** A source whose only operation returns the name of the source. */
 function source(namespace: string) {

@@ -8,7 +8,7 @@ export type {
 export type { Exchange, Heartbeat, RunStream } from "../exchange.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 export type { MCPListMode } from "./catalog.ts";
-export type { MCPServerOptions } from "./mcp-host.ts";
 export { type ServeMCPOptions, serveMCP } from "./serve-mcp.ts";
 export { type ServedMCPStdio, type ServeMCPStdioOptions, serveMCPStdio } from "./serve-stdio.ts";
 export type { MCPSessionOptions } from "./sessions.ts";
+export type { MCPServerOptions } from "./tool-server.ts";

@@ -58,7 +58,7 @@ describe.each(generations)("a client of %s that sees more than 60 operations", (
     });
     expect(described.structuredContent).toMatchObject({
       operation: "github.issues/create",
-      tool: expect.stringMatching(/^github_issues_create_[0-9a-f]{10}$/),
+      tool: expect.stringMatching(/^github_issues_create_[0-9a-f]{16}$/),
       type: "mutation",
       description: create.description,
       inputSchema: { type: "object", required: ["title"] },

@@ -6,7 +6,7 @@ import { deferred, until } from "../../internal/testing.ts";
 import { CallError, httpEnvelope, type IOperationDefinition, type OperationContext } from "../../operation/inside.ts";
 import { never, operation, registryOf, subscription } from "../../registry/testing.ts";
 import { mcpMetaKey } from "../../transport/mcp-form.ts";
-import { connect, generations, isModern, post, serve } from "./testing.ts";
+import { connect, generations, isModern, post, postCall, serve } from "./testing.ts";
 
 const add = operation({
   namespace: "math",
@@ -320,6 +320,74 @@ describe.each(generations)("a client of %s", (generation) => {
     expect(await client.callTool({ name: "test_failing" })).toMatchObject({
       isError: true,
       content: [{ text: "GONE: It is gone." }],
+    });
+  });
+
+  test("receives the newest progress if it reads slowly, and then the result", async () => {
+    const [reported, read] = [deferred(), deferred()];
+    const handler = async (_input: unknown, { progress }: OperationContext) => {
+      for (let step = 1; step <= 2_000; step++) {
+        progress({ progress: step, message: "x".repeat(1_000) });
+        if (step % 100 === 0) await new Promise(setImmediate);
+      }
+      reported.resolve();
+      await read.promise;
+      return "finished";
+    };
+    const server = serve(registryOf(operation({ name: "work", handler })));
+    const response = await postCall(server, generation, { name: "test_work", _meta: { progressToken: "p" } });
+    await reported.promise;
+    read.resolve();
+    const events = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
+    const messages = events.map((line) => JSON.parse(line.slice(6)));
+    expect(messages.length).toBeLessThan(200);
+    expect(messages.slice(-2)).toMatchObject([
+      { params: { progressToken: "p", progress: 2_000 } },
+      { result: { content: [{ text: "finished" }] } },
+    ]);
+  });
+
+  test("cannot choose a long progress token", async () => {
+    const server = serve(registryOf(operation({})));
+    const response = await postCall(server, generation, {
+      name: "test_echo",
+      _meta: { progressToken: "x".repeat(1_025) },
+    });
+    expect(await response.text()).toContain("The progress token is longer than 1024 characters.");
+  });
+
+  test("receives the first values of a subscription whose values are large", async () => {
+    const endless = (name: string, size: number) => {
+      const handler = async function* () {
+        for (;;) yield "x".repeat(size);
+      };
+      return subscription(handler, { name, outputSchema: Type.String() });
+    };
+    const client = await connect(
+      serve(registryOf(endless("large", 1_000_000), endless("huge", 70_000_000))),
+      generation,
+    );
+    const { structuredContent } = await client.callTool({ name: "test_large" });
+    expect(structuredContent).toMatchObject({ values: { length: 4 }, complete: false });
+    expect(await client.callTool({ name: "test_huge" })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^LIMIT_EXCEEDED: The result is too large/) }],
+    });
+  });
+
+  test.each([
+    ["result", () => "x".repeat(200_000_000)],
+    [
+      "error",
+      () => {
+        throw new CallError("FULL", "It is full.", { text: "x".repeat(200_000_000) });
+      },
+    ],
+  ])("receives an error for a %s that is too large", async (_kind, handler) => {
+    const client = await connect(serve(registryOf(operation({ handler }))), generation);
+    expect(await client.callTool({ name: "test_echo", arguments: {} })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^LIMIT_EXCEEDED: The result is too large/) }],
     });
   });
 

@@ -1,25 +1,36 @@
-import type { JSONRPCMessage, McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
+import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
+import { FairShare } from "../../internal/fair-share.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import { accessDenied, checkScopes, type Limits, mapError, resolveLimits } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
-import type { Caller } from "../authentication.ts";
+import { eventStreamType } from "../../transport/http-form.ts";
+import { ownerOf } from "../authentication.ts";
+import { ByteBudget } from "../byte-budget.ts";
+import { type Exchange, respondWith } from "../exchange.ts";
 import { Gate, invalidToken } from "../gate.ts";
-import { denied, HTTPError, notStarted, serverClosed } from "../refusals.ts";
-import { parseJSONBody, readJSONBytes } from "../request-body.ts";
+import { safetyHeaders } from "../outcome.ts";
+import { HTTPError, notStarted, serverClosed } from "../refusals.ts";
+import { readJSONBody } from "../request-body.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
-import { MCPHost, type MCPServerOptions, type ServerSDK } from "./mcp-host.ts";
-import { passOn, toChallengeParameters, toProtectedResource, toRPCError } from "./responses.ts";
+import { createOutbox, PacedStream } from "./pace.ts";
+import {
+  type MCPRequest,
+  metadataHeaders,
+  RPCError,
+  streamHeaders,
+  toChallengeParameters,
+  tooMany,
+  toProtectedResource,
+} from "./responses.ts";
 import { toMeta } from "./result.ts";
-import { findExcess, type MCPSessionOptions, Sessions } from "./sessions.ts";
+import { type MCPSessionOptions, Sessions } from "./sessions.ts";
+import { type MCPServerOptions, type ServerSDK, ToolServer, toAuthInfo } from "./tool-server.ts";
 
 const log = logger("serve", "mcp");
 
-/**
- * Maximum number of streams on which clients of 2026-07-28 wait for notifications. A further one ends the oldest stream
- * of the identity that has the most.
- */
+/** Maximum number of streams on which clients of 2026-07-28 wait for notifications. */
 const maxStreams = 1_024;
 
 /** Options of {@link serveMCP}. */
@@ -43,46 +54,70 @@ class MCPServer implements FetchServer {
   readonly isUnauthenticated: boolean;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #gate: Gate;
-  readonly #host: MCPHost;
+  readonly #tools: ToolServer;
   readonly #sessions: Sessions;
   /** Serves the generation of 2026-07-28, in which every request is independent. */
   #modern: McpHttpHandler | undefined = undefined;
-  /** The open streams of that generation, each of which has its own handler, by the time of their start. */
-  readonly #streams = new Set<{ readonly caller: Caller; readonly handler: McpHttpHandler }>();
-  /** The senders of the requests that the SDK handles. */
-  readonly #callers = new WeakMap<Request, Caller>();
+  /** The handlers of the open streams of that generation. */
+  readonly #streams = new Set<McpHttpHandler>();
+  readonly #streamShare = new FairShare(maxStreams);
 
   constructor(registry: OperationRegistry, options: ServeMCPOptions) {
     // First: it reports that options are missing.
     this.#gate = new Gate(options, ["mcp-session-id", "mcp-protocol-version", "www-authenticate"]);
     this.#limits = resolveLimits(options.limits);
     this.isUnauthenticated = this.#gate.isUnauthenticated;
-    this.#host = new MCPHost(registry, options, ({ http }) => http?.req && this.#callers.get(http.req)?.identity);
-    this.#sessions = new Sessions(this.#host, this.#gate, options.sessions);
+    this.#tools = new ToolServer(registry, options, this.#gate);
+    this.#sessions = new Sessions(this.#tools, this.#gate, options.sessions);
   }
 
-  readonly fetch = async (request: Request, info?: FetchInfo): Promise<Response> => {
-    const metadata = this.wellKnown(request, info);
-    if (metadata !== undefined) return metadata;
-    let headers: Caller["headers"];
+  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> => respondWith(this.handle, request, info);
+
+  /** Handles a request: who sends it, what it contains, and of which generation it is. Never rejects. */
+  readonly handle = async (exchange: Exchange): Promise<void> => {
+    let headers: Record<string, string> = safetyHeaders;
     try {
-      const admission = await this.#gate.check(request, info);
-      if (admission.kind === "preflight") return new Response(null, { status: 204, headers: admission.headers });
-      if (admission.kind === "refusal") throw admission;
-      headers = admission.headers;
-      return await passOn(await this.#respond(request, info, admission), headers, info);
+      const isWellKnown = exchange.path.startsWith("/.well-known/");
+      const metadata = isWellKnown ? toProtectedResource(this.#gate, exchange) : undefined;
+      if (metadata !== undefined) return exchange.reply(200, metadataHeaders, metadata);
+      const caller = await this.#gate.check(exchange);
+      headers = { ...safetyHeaders, ...caller.headers };
+      if (caller.kind === "preflight") return exchange.reply(204, headers);
+      if (caller.kind === "refusal") throw caller;
+      assertEndpoint(exchange);
+      const body = exchange.method === "POST" ? await this.#readBody(exchange) : undefined;
+      if (caller.identity === undefined) this.#requireScopes(body);
+      const sdk = await this.#tools.sdk;
+      // After everything that takes time. A session that starts later would not be closed.
+      if (this.#tools.calls.isClosed) throw new HTTPError(503, serverClosed());
+      const hold = (bytes: number) => {
+        const budget = new ByteBudget(ownerOf(caller));
+        budget.add(bytes);
+        exchange.onClose(() => budget.release());
+      };
+      const request = { exchange, headers, body, caller, hold };
+      if (isLegacy(sdk, request)) await this.#sessions.handle(sdk, request);
+      else await this.#serveModern(sdk, request);
     } catch (error) {
-      return passOn(this.#refuse(error, request, info), headers, info);
+      this.#refuse(error, exchange, headers);
     }
   };
 
-  readonly wellKnown = (request: Request, info?: FetchInfo): Response | undefined =>
-    toProtectedResource(this.#gate, request, info);
+  readonly wellKnown = (request: Request, info?: FetchInfo): Response | undefined => {
+    const { method, url, headers } = request;
+    const given = { method, url, headers, path: new URL(url).pathname, basePath: info?.basePath };
+    const metadata = toProtectedResource(this.#gate, given);
+    return metadata === undefined ? undefined : new Response(metadata, { headers: metadataHeaders });
+  };
+
+  async ready(): Promise<void> {
+    await Promise.all([this.#gate.ready(), this.#tools.sdk]);
+  }
 
   close(options?: CloseOptions): Promise<void> {
-    return this.#host.close(options, async () => {
-      const streams = Array.from(this.#streams, ({ handler }) => handler.close());
-      await Promise.all([...streams, this.#modern?.close(), this.#sessions.close()]);
+    return this.#tools.close(options, async () => {
+      this.#sessions.close();
+      await Promise.all([...this.#streams, this.#modern].map((handler) => handler?.close()));
       this.#gate.close();
     });
   }
@@ -92,93 +127,103 @@ class MCPServer implements FetchServer {
   }
 
   /** Responds to a request that did not reach the SDK. */
-  #refuse(error: unknown, request: Request, info: FetchInfo | undefined): Response {
-    if (!(error instanceof HTTPError)) {
+  #refuse(error: unknown, exchange: Exchange, headers: Readonly<Record<string, string>>): void {
+    let refusal = error;
+    if (error instanceof HTTPError) {
+      const added: Record<string, string> = { ...error.headers };
+      if (error.status === 401) {
+        const parameters = "www-authenticate" in added ? [invalidToken] : [];
+        parameters.push(...toChallengeParameters(this.#gate, exchange));
+        added["www-authenticate"] = this.#gate.challenge(parameters);
+      }
+      const options = { headers: added, data: toMeta({ error: error.error.toJSON() }) };
+      refusal = new RPCError(error.status, error.status === 400 ? -32_700 : -32_000, error.message, options);
+    } else if (!(error instanceof RPCError)) {
       log.error("A request to the MCP server failed: {error}", { error });
-      return toRPCError(500, -32_603, "The server could not handle the request.");
+      refusal = new RPCError(500, -32_603, "The server could not handle the request.");
     }
-    const headers = { ...error.headers };
-    if (error.status === 401) {
-      const parameters = "www-authenticate" in headers ? [invalidToken] : [];
-      parameters.push(...toChallengeParameters(this.#gate, request, info));
-      headers["www-authenticate"] = this.#gate.challenge(parameters);
-    }
-    const code = error.status === 400 ? -32_700 : -32_000;
-    return toRPCError(error.status, code, error.message, { headers, data: toMeta({ error: error.error.toJSON() }) });
-  }
-
-  async #respond(request: Request, info: FetchInfo | undefined, caller: Caller): Promise<Response | JSONRPCMessage> {
-    if (!isEndpoint(request, info)) throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
-    const body = request.method === "POST" ? await this.#readBody(request, info) : undefined;
-    if (caller.identity === undefined && !this.isUnauthenticated) this.#requireCredentials(body);
-    const sdk = await this.#host.sdk;
-    // After everything that takes time. A session that starts later would not be closed.
-    if (this.#host.calls.isClosed) throw new HTTPError(503, serverClosed());
-    this.#callers.set(request, caller);
-    // The general test of the SDK would be a large part of the cost of a call, so common requests are recognized first.
-    const headers = info?.headers ?? request.headers;
-    const version = getOwn(getOwn(getOwn(body, "params"), "_meta"), sdk.PROTOCOL_VERSION_META_KEY);
-    const isSession = version === undefined && headers.has("mcp-session-id");
-    const isModern = version !== undefined && version === headers.get("mcp-protocol-version");
-    if (isSession || (!isModern && (await sdk.isLegacyRequest(request, body)))) {
-      return this.#sessions.handle(sdk, request, body, caller);
-    }
-    this.#modern ??= this.#createHandler(sdk);
-    const handler = getOwn(body, "method") === "subscriptions/listen" ? this.#createStream(sdk, caller) : this.#modern;
-    return handler.fetch(request, { parsedBody: body });
+    const { status, headers: added } = refusal as RPCError;
+    exchange.reply(status, { ...headers, ...added, "content-type": "application/json" }, JSON.stringify(refusal));
   }
 
   /** Returns the parsed body. To an empty one, the SDK responds that it is not a message. */
-  async #readBody(request: Request, info: FetchInfo | undefined): Promise<unknown> {
-    const bytes = await readJSONBytes(request, info, this.#limits);
+  async #readBody(exchange: Exchange): Promise<unknown> {
     try {
-      return parseJSONBody(bytes, this.#limits) ?? {};
+      return (await readJSONBody(exchange, this.#limits)) ?? {};
     } catch (error) {
       throw error instanceof HTTPError ? error : new HTTPError(400, mapError(error));
     }
   }
 
   /**
-   * Refuses an anonymous caller that calls an operation that requires scopes, or to which no operation is visible. MCP
-   * clients obtain a token only after a response with 401.
+   * Refuses an anonymous caller that calls an operation that requires scopes. MCP clients obtain a token only after a
+   * response with 401.
    */
-  #requireCredentials(body: unknown): void {
-    const { catalog } = this.#host;
-    const target = getOwn(body, "method") === "tools/call" ? catalog.findTarget(getOwn(body, "params")) : undefined;
+  #requireScopes(body: unknown): void {
+    const isCall = getOwn(body, "method") === "tools/call" && !this.isUnauthenticated;
+    const target = isCall ? this.#tools.catalog.findTarget(getOwn(body, "params")) : undefined;
     const decision = target === undefined ? true : checkScopes(target.access, undefined);
     if (decision !== true) throw new HTTPError(401, accessDenied(target!.id, decision));
-    if (catalog.visible.for(undefined).operations.length > 0) return;
-    throw new HTTPError(401, denied("Authentication is required."));
   }
 
-  #createHandler(sdk: ServerSDK, options: { bus?: ServerEventBus; maxSubscriptions?: number } = {}): McpHttpHandler {
-    const createServer = () => this.#host.createServer(sdk, "modern");
+  /** Passes a request of 2026-07-28 to the SDK, and its response to the client. */
+  async #serveModern(sdk: ServerSDK, request: MCPRequest): Promise<void> {
+    const { exchange, body, headers } = request;
+    const stream = new PacedStream();
+    const isListening = getOwn(body, "method") === "subscriptions/listen";
+    this.#modern ??= this.#createHandler(sdk);
+    const handler = isListening ? this.#createListener(sdk, request, stream) : this.#modern;
+    const authInfo = toAuthInfo({ ...request, whenRead: stream.whenRead });
+    const response = await handler.fetch(exchange.toRequest(), { parsedBody: body, authInfo });
+    const all = { ...Object.fromEntries(response.headers), ...headers };
+    if (!response.headers.get("content-type")?.startsWith(eventStreamType)) {
+      return exchange.reply(response.status, all, await response.text());
+    }
+    const reader = response.body!.getReader();
+    exchange.onClose(() => void reader.cancel());
+    exchange.stream({ ...all, ...streamHeaders }, (write) => stream.pass(reader, write));
+  }
+
+  #createHandler(sdk: ServerSDK, options?: { bus: ServerEventBus }): McpHttpHandler {
+    const createServer = () => this.#tools.createServer(sdk, "modern");
     const onerror = (error: Error) => log.debug("A request of an MCP client failed: {error}", { error });
-    const responseMode = this.#host.usesStreams ? "sse" : "auto";
-    return sdk.createMcpHandler(createServer, { ...options, legacy: "reject", responseMode, onerror });
+    return sdk.createMcpHandler(createServer, { ...options, legacy: "reject", onerror });
   }
 
-  /** Creates the handler of one stream of notifications, which ends with the credentials of its client. */
-  #createStream(sdk: ServerSDK, caller: Caller): McpHttpHandler {
+  /** Creates the handler of one stream of notifications, which depend on the caller. It ends with its credentials. */
+  #createListener(sdk: ServerSDK, { exchange, caller }: MCPRequest, stream: PacedStream): McpHttpHandler {
+    const owner = ownerOf(caller);
+    if (!this.#streamShare.take(owner)) throw tooMany("streams of notifications", maxStreams);
+    exchange.onClose(() => this.#streamShare.release(owner));
     const subscribe: ServerEventBus["subscribe"] = (listener) => {
-      const notify = () => listener({ kind: "tools_list_changed" });
-      const unfollow = this.#host.followTools(() => caller.identity, notify);
+      const notify = createOutbox(async () => {
+        listener({ kind: "tools_list_changed" });
+        await stream.whenRead();
+      });
+      const unfollow = this.#tools.follow(caller.identity, () => notify.add(undefined));
       const unwatch = this.#gate.watch(caller, () => void handler.close());
-      if (this.#streams.size >= maxStreams) void findExcess([...this.#streams]).handler.close();
-      const stream = { caller, handler };
-      this.#streams.add(stream);
+      this.#streams.add(handler);
       return () => {
         unfollow();
         unwatch();
-        this.#streams.delete(stream);
+        this.#streams.delete(handler);
       };
     };
-    const handler = this.#createHandler(sdk, { bus: { subscribe, publish: () => {} }, maxSubscriptions: 1 });
+    const handler = this.#createHandler(sdk, { bus: { subscribe, publish: () => {} } });
     return handler;
   }
 }
 
+/** Returns whether a request is of a version before 2026-07-28. */
+function isLegacy(sdk: ServerSDK, { exchange: { method, headers }, body }: MCPRequest): boolean {
+  const version = headers.get("mcp-protocol-version");
+  const versionHeader = version === null ? {} : { protocolVersionHeader: version };
+  return sdk.classifyInboundRequest({ httpMethod: method, ...versionHeader, body }).kind === "legacy";
+}
+
 /** A mounted server has one address. Without a mount, every path is that of the server. */
-function isEndpoint({ url }: Request, { basePath }: FetchInfo = {}): boolean {
-  return basePath === undefined || withoutTrailingSlashes(new URL(url).pathname) === withoutTrailingSlashes(basePath);
+function assertEndpoint({ path, basePath }: Exchange): void {
+  if (basePath === undefined || path === basePath || withoutTrailingSlashes(path) === withoutTrailingSlashes(basePath))
+    return;
+  throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
 }

@@ -1,20 +1,21 @@
 import { logger } from "../../internal/log.ts";
 import { type Identity, resolveLimits, toIdentity } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import type { CloseOptions } from "../server.ts";
-import { MCPHost, type MCPServerOptions } from "./mcp-host.ts";
-import { claimOutput, StandardStreams } from "./standard-streams.ts";
+import { claimOutput } from "./standard-output.ts";
 import type { ProtocolEra } from "./tool.ts";
+import { type MCPServerOptions, type ToolRequest, ToolServer } from "./tool-server.ts";
 
 const log = logger("serve", "mcp");
 
+/** Number of bytes that the input may have beyond a request of the maximum size: what is read together with it. */
+const readAhead = 64 * 1024;
+
 /** Options of {@link serveMCPStdio}. */
 export interface ServeMCPStdioOptions extends MCPServerOptions {
-  /**
-   * The identity of the client, because the user who starts the program is the caller. A function is called for every
-   * request and whenever operations change. @default anonymous
-   */
-  identity?: Identity | (() => Identity | undefined) | undefined;
+  /** The identity of the client, because the user who starts the program is the caller. @default anonymous */
+  identity?: Identity | undefined;
 }
 
 /** A registry that is served over the standard streams of this process. */
@@ -36,32 +37,45 @@ export async function serveMCPStdio(
   registry: OperationRegistry,
   options: ServeMCPStdioOptions = {},
 ): Promise<ServedMCPStdio> {
-  const { identity: given } = options;
-  const identity = typeof given === "function" ? undefined : toIdentity(given);
-  const identityOf = () => (typeof given === "function" ? toIdentity(given()) : identity);
-  const host = new MCPHost(registry, options, identityOf);
-  const limits = resolveLimits(options.limits);
-  const output = claimOutput();
+  const tools = new ToolServer(registry, options);
+  const { requestBytes } = resolveLimits(options.limits);
+  const identity = toIdentity(options.identity);
+  const caller = {
+    kind: "caller",
+    identity,
+    expiresAt: Number.POSITIVE_INFINITY,
+    credentials: { headers: new Headers() },
+  } as const;
+  const hold = (bytes: number) => {
+    // The client is on this machine, and the SDK does not report what it has read: only single results are limited.
+    const budget = new ByteBudget("stdio");
+    budget.add(bytes);
+    budget.release();
+  };
+  const request: ToolRequest = { caller, hold };
+  const output = await claimOutput();
   try {
-    const sdk = await host.sdk;
-    const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
+    const sdk = await tools.sdk;
+    const { StdioServerTransport, serveStdio } = await import("@modelcontextprotocol/server/stdio");
     const createServer = ({ era }: { era: ProtocolEra }) => {
-      const server = host.createServer(sdk, era);
+      const server = tools.createServer(sdk, era, request);
       // A server that does not have a client yet notifies none.
-      const notify = () => server.sendToolListChanged().catch(() => {});
-      server.onclose = host.followTools(identityOf, notify);
+      server.onclose = tools.follow(identity, () => void server.sendToolListChanged().catch(() => {}));
       return server;
     };
-    const streams = new StandardStreams(sdk, limits, output);
-    const connection = serveStdio(createServer, {
-      transport: streams,
-      onerror: (error) => log.debug("A message of the MCP client failed: {error}", { error }),
-    });
+    const maxBufferSize = requestBytes + readAhead;
+    const transport = new StdioServerTransport(process.stdin, output.stream, { maxBufferSize });
+    const onerror = (error: Error) => log.warn("A message of the MCP client failed: {error}", { error });
+    const connection = serveStdio(createServer, { transport, onerror });
     let end = (_options?: CloseOptions) => Promise.resolve();
     const closed = new Promise<void>((resolve) => {
-      end = (options) => host.close(options, () => connection.close()).then(resolve);
+      end = (options) => tools.close(options, () => connection.close()).then(resolve);
     });
-    streams.onEnd = () => void end({ timeout: 0 });
+    const { onclose } = transport;
+    transport.onclose = () => {
+      onclose?.();
+      void end({ timeout: 0 }); // The client has left, so running calls end without a response.
+    };
     const close = (options?: CloseOptions) => end(options).then(output.release);
     return { closed, close, [Symbol.asyncDispose]: () => close() };
   } catch (error) {

@@ -71,3 +71,22 @@ export async function connectOlder(server: FetchServer): Promise<OlderClient> {
   onTestFinished(() => client.close());
   return client;
 }
+
+/** Calls a tool of a server in this process, with the headers of a generation. Returns the response, which was not read. */
+export async function postCall(server: FetchServer, generation: Generation, params: { name: string; _meta: object }) {
+  const call = (_meta: object) => {
+    return { jsonrpc: "2.0", id: 7, method: "tools/call", params: { arguments: {}, ...params, _meta } };
+  };
+  if (isModern(generation)) {
+    const meta = {
+      "io.modelcontextprotocol/protocolVersion": generation,
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const headers = { "mcp-protocol-version": generation, "mcp-method": "tools/call", "mcp-name": params.name };
+    return post(server, call({ ...meta, ...params._meta }), headers);
+  }
+  const start = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  const opened = await post(server, { jsonrpc: "2.0", id: 1, method: "initialize", params: start });
+  await opened.text();
+  return post(server, call(params._meta), { "mcp-session-id": opened.headers.get("mcp-session-id")! });
+}

@@ -1,5 +1,5 @@
-import { isNestedDeeper } from "../../internal/json-depth.ts";
 import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
+import { isNestedDeeper } from "../json-depth.ts";
 import { fromTagged } from "./tagged-read.ts";
 import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";
 

@@ -114,6 +114,26 @@ describe("who may connect", () => {
     expect(await statusOf((await serve({ authenticate, allowAnonymous: true })).url)).toBe(101);
   });
 
+  test("ready() rejects if the authenticator can never accept anyone", async () => {
+    const failed = new TypeError("The key is malformed.");
+    const broken = { authenticate: () => undefined, ready: () => Promise.reject(failed) };
+    const server = serveWebSocket(createRegistry({ operations: [] }), { authenticate: broken });
+    closing.push(() => server.close());
+    await expect(server.ready!()).rejects.toThrow("The key is malformed.");
+    await serveWebSocket(createRegistry({ operations: [] }), { authenticate }).ready!();
+  });
+
+  test("one caller cannot have all running calls of a server", async () => {
+    const identify = ({ token = "" }) => ({ id: token, scopes: [] });
+    const { url } = await serve({ authenticate: identify, limits: { pendingCalls: 4 } });
+    const [ada, sameAda, bob] = [await dial(url, "ada"), await dial(url, "ada"), await dial(url, "bob")];
+    const start = (calls: PendingRequestMap) => calls.call("task.slow", {}).catch(codeOf);
+    const first = [start(ada), start(sameAda), start(ada)];
+    const others = [await start(sameAda), start(bob)];
+    closing.push(() => Promise.allSettled([...first, ...others]));
+    expect([others[0], await start(bob)]).toEqual(["LIMIT_EXCEEDED", "LIMIT_EXCEEDED"]);
+  });
+
   test("a token is checked before the connection is made, from the header or the sub-protocol", async () => {
     const { url } = await serve({ authenticate });
     const bearer = (value: string) => ({ authorization: `Bearer ${value}` });

@@ -39,6 +39,7 @@ export function serveWebSocket(registry: OperationRegistry, options: ServeWebSoc
       if (closed === undefined) transport.handleUpgrade(request, socket, head, info);
       else refuseUpgrade(socket, 503, "The server is closing.");
     },
+    ready: () => transport.ready(),
     close,
     [Symbol.asyncDispose]: () => close(),
   };

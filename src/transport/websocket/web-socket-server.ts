@@ -2,6 +2,8 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type * as WS from "ws";
 import { clientLogger } from "../../internal/client-log.ts";
+import { FairShare } from "../../internal/fair-share.ts";
+import { logger, warnVisibly } from "../../internal/log.ts";
 import {
   checkScopes,
   credentialEnded,
@@ -10,6 +12,7 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../../operation/inside.ts";
+import { ownerOf } from "../../serve/authentication.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
 import { readRawHeader } from "../../serve/headers.ts";
 import type { FetchInfo } from "../../serve/server.ts";
@@ -21,6 +24,10 @@ import { type ByteCounter, listen, toChannel, toCloseError, type WebSocketLike, 
 import { toMaxPayload } from "./ws-socket.ts";
 
 const log = clientLogger("transport", "websocket");
+const serverLog = logger("transport", "websocket");
+
+/** Maximum number of connections of one server. One caller cannot have all of them. */
+const maxConnections = 10_000;
 
 /** Maximum size of a message of a client that is not authenticated, in bytes. */
 const maxAnonymousMessage = 1024 * 1024;
@@ -76,6 +83,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
   readonly #gate: Gate;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #heartbeat: number;
+  readonly #share = new FairShare(maxConnections);
   readonly #sockets = new Map<Connection, WebSocketLike>();
   readonly #ws: Promise<typeof WS>;
 
@@ -86,8 +94,13 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     this.#limits = resolveLimits(options.limits);
     this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });
     this.#ws = ws;
-    ws.catch((error) => log.error("websocket: Every handshake will be refused: {error}", { error }));
+    ws.catch((error) => report("Every handshake will be refused: {error}", error));
     options.server?.on("upgrade", this.handleUpgrade);
+  }
+
+  /** Rejects if the package `ws` is missing, or if the authenticator can never accept anyone. */
+  async ready(): Promise<void> {
+    await Promise.all([this.#ws, this.#gate.ready()]);
   }
 
   get connections(): number {
@@ -103,7 +116,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     if (!isOurs) return refuseUpgrade(socket, 404, "No such path.");
     socket.on("error", () => {}); // The client may disconnect before the reply.
     this.#handle(request, socket, head, info).catch((error) => {
-      log.error("websocket: A handshake failed: {error}", { error });
+      report("A handshake failed: {error}", error);
       refuseUpgrade(socket, 503, "The handshake failed.");
     });
   };
@@ -139,13 +152,18 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     const maxReceived = identity === undefined ? Math.min(maxMessage, maxAnonymousMessage) : maxMessage;
     createEndpoint(ws, maxReceived).handleUpgrade(request, socket, head, (opened) => {
       const webSocket = opened as unknown as WebSocketLike;
+      const owner = ownerOf(admission);
+      if (!this.#share.take(owner)) return opened.close(1013, "Too many connections");
       const connection = this.#connect(webSocket, socket as ByteCounter, identity, maxReceived);
       const stopWatching = this.#gate.watch(admission, (reason) => {
         connection.incoming?.endSubscriptions((operationId) => credentialEnded(operationId, reason, true));
         // The client can reconnect with a new token.
         connection.close(new Error("The token of the connection has expired or was removed"));
       });
-      webSocket.addEventListener("close", stopWatching);
+      webSocket.addEventListener("close", () => {
+        stopWatching();
+        this.#share.release(owner);
+      });
     });
   }
 
@@ -170,6 +188,11 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     closeWhenFloodedWithPings(socket, connection);
     return connection;
   }
+}
+
+/** Reports a failure of this process to its operator. */
+function report(message: string, error: unknown): void {
+  warnVisibly(serverLog, [{ message: `websocket: ${message}`, properties: { error } }], "error");
 }
 
 /** The token of a browser is in the sub-protocols, because it cannot set headers. */

@@ -28,7 +28,7 @@ test("describe prints signature, example, access and source of an operation", as
 note.add(input: { text: string }): Promise<{ text: string }>
 
 Example:
-  operations call note.add --input '{"text":"text"}'
+  npx @alkdev/operations call note.add text=text
 
 Access: requires the scope "notes"
 
@@ -137,7 +137,7 @@ test("types --check lists breaking and harmless changes apart, and exits with 5"
 Harmless changes:
   note.fail: The documentation changed.
 `,
-    stderr: `${printed}error: The contracts differ from operations.lock.json: 1 breaking change and 1 harmless change. Run "operations types" to accept them.\n`,
+    stderr: `${printed}error: The contracts differ from src.lock.json: 1 breaking change and 1 harmless change. Run "operations types" to accept them.\n`,
     exitCode: 5,
   });
 });
@@ -165,7 +165,7 @@ test("without a lock, a check is invalid usage; without a home folder, types are
     stderr: `${printed}${JSON.stringify({
       error: {
         code: "USAGE",
-        message: `${JSON.stringify(join(project.folder, "operations.lock.json"))} does not exist. Run "operations types" once and keep the file.`,
+        message: `${JSON.stringify(join(project.folder, "operations.lock.json"))} does not exist. Run "operations types --lock" once and keep the file.`,
       },
     })}\n`,
     exitCode: 2,
@@ -177,6 +177,39 @@ test("without a lock, a check is invalid usage; without a home folder, types are
     ),
     exitCode: 0,
   });
+});
+
+test("types of a source have a lock of their own if --lock demands one, and no link leads them out of the folder", async () => {
+  using project = createSandbox();
+  using elsewhere = createSandbox();
+  const document = {
+    openapi: "3.1.0",
+    info: { title: "\u202e", version: "1" },
+    servers: [{ url: "https://example.com" }],
+    paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
+  };
+  project.write("api.json", JSON.stringify(document));
+  symlinkSync(elsewhere.folder, join(project.folder, "link"));
+  symlinkSync(join(elsewhere.folder, "outside.d.ts"), join(project.folder, "linked.d.ts"));
+  const source = ["--openapi", "./api.json", "--base-url", "https://example.com"];
+
+  const plain = await project.run(["types", ...source]);
+  const locked = await project.run(["types", "-o", "api.d.ts", "--lock", ...source]);
+  const checked = await project.run(["types", "-o", "api.d.ts", "--check", ...source]);
+  const linked = await project.run(["types", "-o", "linked.d.ts", ...source]);
+  const outside = await project.run(["types", "-o", "link/api.d.ts", ...source]);
+
+  expect([plain, locked, checked, linked].map(({ stderr, exitCode }) => [stderr, exitCode])).toEqual([
+    ["Wrote operations.d.ts with 1 operation.\n", 0],
+    ["Wrote api.d.ts and api.lock.json with 1 operation.\n", 0],
+    ["", 0],
+    ["Wrote linked.d.ts with 1 operation.\n", 0],
+  ]);
+  expect({ stdout: outside.stdout, exitCode: outside.exitCode }).toEqual({ stdout: "", exitCode: 2 });
+  expect(outside.stderr).toContain("a link leads out of the folder");
+  expect(readdirSync(elsewhere.folder)).toEqual([]);
+  const written = ["api.d.ts", "api.json", "api.lock.json", "link", "linked.d.ts", "operations.d.ts"];
+  expect(readdirSync(project.folder).filter((name) => !name.startsWith("."))).toEqual(written);
 });
 
 test("a reader that leaves early ends types quietly", async () => {

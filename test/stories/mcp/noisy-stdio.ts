@@ -51,7 +51,15 @@ const wait = defineOperation({
   },
 });
 
-const scopes = ["noise"];
+const fill = defineOperation({
+  namespace: "noise",
+  name: "fill",
+  type: "query",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Unknown(),
+  handler: () => "x".repeat(200_000_000),
+});
+
 const grow = defineOperation({
   namespace: "noise",
   name: "grow",
@@ -59,13 +67,12 @@ const grow = defineOperation({
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
   handler: () => {
-    scopes.push("more");
-    registry.register(defineOperation({ ...wait, name: "added", accessControl: { requiredScopes: ["more"] } }));
+    registry.register(defineOperation({ ...wait, name: "added" }));
   },
 });
 
 const registry = new OperationRegistry();
-registry.registerAll([print, end, wait, grow]);
-const served = await serveMCPStdio(registry, { identity: () => ({ id: "local", scopes }) });
+registry.registerAll([print, end, wait, fill, grow]);
+const served = await serveMCPStdio(registry, { identity: { id: "local", scopes: ["noise"] } });
 await served.closed;
 console.error("closed");

@@ -1,6 +1,6 @@
-import { cancelBody } from "../../../internal/body.ts";
 import type { ConcurrencyLimiter } from "../../../middleware/index.ts";
 import { CallError, type OperationContext, resolveLimits } from "../../../operation/inside.ts";
+import { cancelBody } from "../../../transport/http-body.ts";
 import type { HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { type ServiceState, stateOf } from "../service-state.ts";

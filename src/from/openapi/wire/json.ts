@@ -1,4 +1,4 @@
-import { isNestedDeeper } from "../../../internal/json-depth.ts";
+import { isNestedDeeper } from "../../../transport/json-depth.ts";
 
 /** Thrown by {@link parseForeign} for JSON that is nested too deeply. */
 export class TooDeep extends Error {}

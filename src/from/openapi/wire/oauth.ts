@@ -1,6 +1,6 @@
 import { toBase64 } from "../../../internal/base64.ts";
-import { readBody } from "../../../internal/body.ts";
 import { CallError } from "../../../operation/index.ts";
+import { readBody } from "../../../transport/http-body.ts";
 import type { HTTPAuth, Secret } from "../config.ts";
 import { encodeForm } from "./encode.ts";
 

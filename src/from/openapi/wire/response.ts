@@ -1,8 +1,8 @@
 import type { Bytes } from "../../../internal/base64.ts";
-import { BodyTooLarge, readBody } from "../../../internal/body.ts";
 import { redact, redactDeep } from "../../../internal/secrets.ts";
 import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
+import { BodyTooLarge, readBody } from "../../../transport/http-body.ts";
 import { statusTexts } from "../../../transport/http-form.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";

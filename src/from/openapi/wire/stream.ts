@@ -1,8 +1,8 @@
 import { backOffDelay } from "../../../internal/back-off.ts";
-import { cancelBody } from "../../../internal/body.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { pause } from "../../../internal/wait.ts";
 import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/inside.ts";
+import { cancelBody } from "../../../transport/http-body.ts";
 import { endComment } from "../../../transport/http-form.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";

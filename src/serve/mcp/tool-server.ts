@@ -3,14 +3,15 @@ import { logger } from "../../internal/log.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { type Identity, loadPeer, mapError } from "../../operation/inside.ts";
 import { coreOf, type OperationRegistry, type OperationSelection } from "../../registry/inside.ts";
-import { ServerCalls } from "../calls.ts";
-import { toPublicError } from "../outcome.ts";
+import type { Caller } from "../authentication.ts";
+import type { Exchange } from "../exchange.ts";
+import type { Gate } from "../gate.ts";
+import { CallRunner } from "../run.ts";
 import type { CloseOptions, ServeOptions } from "../server.ts";
 import { VisibleOperations } from "../visible.ts";
+import { callTool } from "./call-tool.ts";
 import { type MCPListMode, ToolCatalog } from "./catalog.ts";
-import { toErrorResult, toMeta } from "./result.ts";
 import type { ProtocolEra } from "./tool.ts";
-import { ToolCall } from "./tool-call.ts";
 
 const log = logger("serve", "mcp");
 
@@ -33,12 +34,25 @@ export interface MCPServerOptions
   mode?: MCPListMode | undefined;
 }
 
-/** Returns the sender of a request. */
-type IdentityOf = (context: ServerContext) => Identity | undefined;
+/** A request of a client, as the SDK passes it to the handlers of {@link ToolServer} in `extra` of its `authInfo`. */
+export interface ToolRequest {
+  readonly caller: Caller;
+  /** The request over HTTP. */
+  readonly exchange?: Pick<Exchange, "onClose">;
+  /** Notes the size of a result that exists until it is sent. Throws `LIMIT_EXCEEDED` if it must not be kept. */
+  hold(bytes: number): void;
+  /** Resolves when the client has read what it was sent, where the SDK does not know. */
+  whenRead?(): Promise<void>;
+}
+
+/** Returns how the SDK carries a request. Its own fields are not used: the gate has authenticated the caller. */
+export function toAuthInfo(request: ToolRequest) {
+  return { token: "", clientId: "", scopes: [], extra: { request } };
+}
 
 /** A client that is notified when the tools that it sees have changed. */
 interface Follower {
-  readonly identityOf: () => Identity | undefined;
+  readonly identity: Identity | undefined;
   readonly notify: () => void;
   /** What its list of tools contained when it was last compared. */
   seen: readonly unknown[];
@@ -47,43 +61,36 @@ interface Follower {
 /** Time in ms in which changes of a registry are combined into one notification. */
 const changeDelayMs = 50;
 
-/** Maximum time in ms that a response without data may take. Proxies wait for a minute or longer. */
-const maxSilenceMs = 30_000;
-
-/** The first version in which invalid arguments are a result, so that models can correct them. */
-const firstWithInputErrors = "2025-11-25";
-
-/** What serving a registry over HTTP and over stdio have in common. */
-export class MCPHost {
+/** The tools of a registry, for clients over HTTP and over stdio. */
+export class ToolServer {
   readonly catalog: ToolCatalog;
-  readonly calls: ServerCalls;
+  readonly calls: CallRunner;
   readonly options: MCPServerOptions;
-  /** Whether calls may take so long that proxies close a response without data. Streams have heartbeats. */
-  readonly usesStreams: boolean;
   /** Rejects if the SDK is not installed. */
   readonly sdk: Promise<ServerSDK>;
-  readonly #identityOf: IdentityOf;
   readonly #followers = new Set<Follower>();
   readonly #stopListening: () => void;
   #notifying: Timer | undefined = undefined;
 
-  constructor(registry: OperationRegistry, options: MCPServerOptions, identityOf: IdentityOf) {
+  /** @param gate - watches the credentials of callers. @default they do not end */
+  constructor(registry: OperationRegistry, options: MCPServerOptions, gate?: Gate) {
     this.options = options;
-    this.usesStreams = (options.defaultTimeout ?? 0) > maxSilenceMs;
-    this.#identityOf = identityOf;
     this.catalog = new ToolCatalog(new VisibleOperations(coreOf(registry), options), options.mode);
-    this.calls = new ServerCalls(registry, options, "mcp");
+    this.calls = new CallRunner(registry, options, "mcp", gate);
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));
     this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", { ...mapError(error).toJSON() }));
-    this.#stopListening = registry.on("change", this.compareTools);
+    this.#stopListening = registry.on("change", () => {
+      this.#notifying ??= startTimer(this.#notify, changeDelayMs, { keepsAlive: false });
+    });
   }
 
   /**
    * Creates a server of the SDK for one request, session or connection. It is the low-level one, because that passes
    * schemas on unchanged, lets lists depend on the caller, and costs little to create.
+   * @param local - the only client of a server without `authInfo`
    */
-  createServer(sdk: ServerSDK, era: ProtocolEra): Server {
+  createServer(sdk: ServerSDK, era: ProtocolEra, local?: ToolRequest): Server {
     const { name = "operations", version = "1.0.0", title, instructions } = this.options;
     const server = new sdk.Server(
       { name, version, ...(title !== undefined && { title }) },
@@ -93,43 +100,29 @@ export class MCPHost {
         cacheHints: { "tools/list": { ttlMs: 0, cacheScope: "private" } },
       },
     );
-    const invalidParams = (message: string, data?: unknown) =>
-      new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message, data);
+    const requestOf = ({ http }: ServerContext) => local ?? (http!.authInfo!.extra!["request"] as ToolRequest);
 
     server.setRequestHandler("tools/list", ({ params }, context) => {
-      const page = this.catalog.list(this.#identityOf(context), era, params?.cursor);
-      if (page === undefined) throw invalidParams("Unknown cursor. Read the list from its beginning.");
-      return page as never;
+      const page = this.catalog.list(requestOf(context).caller.identity, era, params?.cursor);
+      if (page !== undefined) return page as never;
+      throw new sdk.ProtocolError(-32_602, "Unknown cursor. Read the list from its beginning.");
     });
-
     server.setRequestHandler("tools/call", async ({ params }, context) => {
-      const call = new ToolCall(this, sdk, context, era, this.#identityOf(context));
-      const result = await call.run(params.name, params.arguments ?? {}).catch((thrown) => {
-        const error = toPublicError(mapError(thrown), call).toJSON();
-        const isOlder = (server.getNegotiatedProtocolVersion() ?? firstWithInputErrors) < firstWithInputErrors;
-        if (isOlder && error.code === "VALIDATION_ERROR") throw invalidParams(error.message, toMeta({ error }));
-        return toErrorResult(error);
-      });
-      if (result === undefined) throw invalidParams(this.catalog.describeUnknown(params.name, call.identity));
-      return result as never;
+      const version = server.getNegotiatedProtocolVersion();
+      return (await callTool(this, { sdk, era, version, params, context, request: requestOf(context) })) as never;
     });
     return server;
   }
 
   /**
-   * Calls `notify` whenever the tools that a client sees have changed, until the returned function is called. Changes
-   * of operations that the client does not see are not reported to it.
+   * Calls `notify` whenever the tools that an identity sees have changed, until the returned function is called. Changes of
+   * operations that it does not see are not reported.
    */
-  followTools(identityOf: () => Identity | undefined, notify: () => void): () => void {
-    const follower: Follower = { identityOf, notify, seen: this.catalog.contentFor(identityOf()) };
+  follow(identity: Identity | undefined, notify: () => void): () => void {
+    const follower: Follower = { identity, notify, seen: this.catalog.contentFor(identity) };
     this.#followers.add(follower);
     return () => void this.#followers.delete(follower);
   }
-
-  /** Soon notifies the clients whose tools have changed. Call it when a client may see other operations. */
-  readonly compareTools = (): void => {
-    this.#notifying ??= startTimer(this.#notify, changeDelayMs, { keepsAlive: false });
-  };
 
   /** Lets running calls finish, and then ends the connections. It can be called more than once; the first options apply. */
   async close(options: CloseOptions | undefined, endConnections: () => Promise<unknown>): Promise<void> {
@@ -145,10 +138,10 @@ export class MCPHost {
   readonly #notify = (): void => {
     this.#notifying = undefined;
     for (const follower of this.#followers) {
-      const { seen } = follower;
-      follower.seen = this.catalog.contentFor(follower.identityOf());
+      const { identity, seen, notify } = follower;
+      follower.seen = this.catalog.contentFor(identity);
       const isSame = seen.length === follower.seen.length && seen.every((part, index) => part === follower.seen[index]);
-      if (!isSame) follower.notify();
+      if (!isSame) notify();
     }
   };
 }

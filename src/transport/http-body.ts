@@ -1,4 +1,4 @@
-import type { Bytes } from "./base64.ts";
+import type { Bytes } from "../internal/base64.ts";
 
 /** Thrown by {@link readBody} if a body exceeds the limit. */
 export class BodyTooLarge extends Error {}

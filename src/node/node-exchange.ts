@@ -1,0 +1,303 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { startTimer } from "../internal/timers.ts";
+import { isCallError } from "../operation/inside.ts";
+import { ByteBudget } from "../serve/byte-budget.ts";
+import {
+  clientGone,
+  type Exchange,
+  type Heartbeat,
+  type RunStream,
+  replyProblem,
+  runStream,
+} from "../serve/exchange.ts";
+import { readRawHeader } from "../serve/headers.ts";
+import { bodyTooLarge, bodyUsed } from "../serve/refusals.ts";
+import type { RequestTarget } from "./request-target.ts";
+
+/** Bodies are written in parts of this many bytes. */
+const partBytes = 16 * 1024;
+/** Time in ms in which a client must read a part of what waits for it. */
+const progressTimeoutMs = 30_000;
+
+/** Time in ms in which a client may send the rest of a body after the response. */
+const discardTimeoutMs = 1_000;
+
+/** What the host knows about a request that it does not contain. */
+export interface NodeRequestOptions {
+  /** Whether the operator allowed public access without authentication. */
+  readonly allowPublic?: boolean | undefined;
+  /** Whether the client waits for `100 Continue` before it sends the body. */
+  readonly expectsContinue?: boolean | undefined;
+}
+
+/** An exchange of Node's HTTP servers. */
+export class NodeExchange implements Exchange {
+  // Assigned in the constructor instead of defined as class fields, because that is faster and there is one for each call.
+  declare readonly incoming: IncomingMessage;
+  declare readonly outgoing: ServerResponse;
+  declare readonly path: string;
+  declare readonly query: string;
+  declare readonly allowPublic: boolean | undefined;
+  declare basePath: string | undefined;
+  /** The body, if the framework that has received the request has read it. */
+  declare body: Uint8Array | undefined;
+  declare private request: Request | undefined;
+  declare private readonly target: RequestTarget;
+  declare private expectsContinue: boolean;
+  /** The bytes that were not sent of the response of a server that returns one. Other servers count theirs. */
+  declare private budget: ByteBudget | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, target: RequestTarget, options: NodeRequestOptions) {
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.target = target;
+    this.path = target.path;
+    this.query = target.query;
+    this.allowPublic = options.allowPublic;
+    this.expectsContinue = options.expectsContinue === true;
+    this.basePath = undefined;
+    this.body = undefined;
+    this.request = undefined;
+    this.budget = undefined;
+  }
+
+  get method(): string {
+    return this.incoming.method!;
+  }
+
+  get url(): string {
+    const { host, path, query } = this.target;
+    const scheme = (this.incoming.socket as { encrypted?: boolean }).encrypted ? "https" : "http";
+    return `${scheme}://${host}${path}${query && `?${query}`}`;
+  }
+
+  get headers(): Pick<Headers, "get" | "has"> {
+    return this;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.incoming.socket.remoteAddress;
+  }
+
+  get(name: string): string | null {
+    return readRawHeader(this.incoming.rawHeaders, name);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  async bytes(maxBytes: number): Promise<Uint8Array> {
+    const { incoming, body } = this;
+    if (body !== undefined) {
+      if (body.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
+      return body;
+    }
+    if (incoming.readableDidRead) throw bodyUsed();
+    if (incoming.destroyed) throw clientGone();
+    if (!this.#hasBody()) return new Uint8Array();
+    if (Number(this.get("content-length")) > maxBytes) throw bodyTooLarge(maxBytes);
+    this.#continue();
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      incoming.on("data", (chunk: Buffer) => {
+        size += chunk.byteLength;
+        if (size <= maxBytes) chunks.push(chunk);
+        else reject(bodyTooLarge(maxBytes)); // Node discards the rest after the response.
+      });
+      incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      incoming.on("error", () => {}); // `close` follows
+      incoming.on("close", () => reject(clientGone()));
+    });
+  }
+
+  onClose(listener: () => void): void {
+    const { outgoing, incoming } = this;
+    if (outgoing.destroyed || incoming.socket.destroyed) return listener();
+    outgoing.once("close", listener);
+    // Behind another response of the connection, which only a framework allows, Node does not report its end.
+    if (outgoing.socket === null) incoming.socket.once("close", listener);
+  }
+
+  reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array | null = null): void {
+    const { outgoing } = this;
+    if (outgoing.headersSent || outgoing.destroyed) return;
+    // A string takes up to three bytes for each character.
+    const isSmall = body === null || body.length * 3 <= partBytes;
+    const sent = isSmall || typeof body !== "string" ? body : Buffer.from(body);
+    const length = typeof sent === "string" ? Buffer.byteLength(sent) : (sent?.byteLength ?? 0);
+    const hasLength = status !== 204 && status !== 304;
+    const hasBody = sent !== null && length > 0 && this.method !== "HEAD";
+    this.#writeHead(status, hasLength ? { ...headers, "content-length": String(length) } : headers);
+    if (!hasBody) outgoing.end();
+    else if (length <= partBytes) outgoing.end(sent);
+    else void this.#writeParts(sent as Uint8Array).then(() => outgoing.end(), ignore);
+    endWithoutProgress(this.incoming.socket);
+  }
+
+  stream(headers: Readonly<Record<string, string>>, run: RunStream, heartbeat?: Heartbeat): void {
+    const { outgoing } = this;
+    if (outgoing.headersSent || outgoing.destroyed) return;
+    this.#writeHead(200, headers);
+    if (this.method === "HEAD") return void outgoing.end();
+    const write = async (text: string) => this.#write(text);
+    const end = () => void outgoing.end();
+    const breakOff = () => void outgoing.destroy();
+    void runStream({ write, end, breakOff }, run, heartbeat);
+  }
+
+  toRequest(): Request {
+    this.request ??= this.#createRequest();
+    return this.request;
+  }
+
+  #createRequest(): Request {
+    const { incoming, outgoing, method, body } = this;
+    const headers = new Headers();
+    for (let index = 0; index < incoming.rawHeaders.length; index += 2) {
+      headers.append(incoming.rawHeaders[index]!, incoming.rawHeaders[index + 1]!);
+    }
+    const abort = new AbortController();
+    this.onClose(() => {
+      if (!outgoing.writableFinished) abort.abort();
+    });
+    const init: RequestInit = { method, headers, signal: abort.signal };
+    if (method === "GET" || method === "HEAD") return new Request(this.url, init);
+    if (body !== undefined) return new Request(this.url, { ...init, body: body as Uint8Array<ArrayBuffer> });
+    if (incoming.readableDidRead || !this.#hasBody()) return new Request(this.url, init);
+    this.#continue();
+    return new Request(this.url, { ...init, body: toWebStream(incoming), duplex: "half" } as RequestInit);
+  }
+
+  send(response: Response): void {
+    this.#send(response).catch((error) => {
+      if (isCallError(error)) replyProblem(this, 503, error.message, { "retry-after": "1" });
+      this.outgoing.destroy(); // Has no effect after a whole response.
+    });
+  }
+
+  async #send(response: Response): Promise<void> {
+    const { outgoing } = this;
+    const headers: Record<string, string | string[]> = Object.fromEntries(response.headers);
+    if (response.headers.has("set-cookie")) headers["set-cookie"] = response.headers.getSetCookie();
+    const { status, body } = response;
+    if (body === null) return this.reply(status, headers as Record<string, string>);
+    if (outgoing.headersSent || outgoing.destroyed) return body.cancel();
+    if (headers["content-type"] === "application/json") {
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      this.#hold(bytes.byteLength);
+      return this.reply(status, headers as Record<string, string>, bytes);
+    }
+    this.#writeHead(status, headers);
+    const reader = body.getReader();
+    this.onClose(() => void reader.cancel().catch(ignore));
+    if (this.method === "HEAD") return void outgoing.end();
+    setImmediate(() => outgoing.destroyed || outgoing.flushHeaders()); // The first part may take any time.
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const budget = this.#hold(part.value.byteLength);
+      await this.#writeParts(part.value);
+      budget.release();
+    }
+    outgoing.end();
+    endWithoutProgress(this.incoming.socket);
+  }
+
+  /** Counts bytes that exist and were not sent. Throws `LIMIT_EXCEEDED` if there are too many. */
+  #hold(bytes: number): ByteBudget {
+    if (this.budget === undefined) {
+      const budget = new ByteBudget(`address:${this.remoteAddress}`);
+      this.outgoing.once("close", () => budget.release());
+      this.budget = budget;
+    }
+    this.budget.add(bytes);
+    return this.budget;
+  }
+
+  #hasBody(): boolean {
+    const length = this.get("content-length");
+    return length === null ? this.has("transfer-encoding") : length !== "0";
+  }
+
+  #continue(): void {
+    if (this.expectsContinue) this.outgoing.writeContinue();
+    this.expectsContinue = false;
+  }
+
+  #writeHead(status: number, headers: Readonly<Record<string, string | string[]>>): void {
+    // Whether the client still sends the body is unknown, and so is where its next request begins.
+    if (this.expectsContinue) this.outgoing.setHeader("connection", "close");
+    const { incoming, outgoing } = this;
+    if (!incoming.complete && this.#hasBody()) outgoing.once("finish", () => discardBody(incoming));
+    outgoing.writeHead(status, headers as Record<string, string | string[]>);
+  }
+
+  async #writeParts(bytes: Uint8Array): Promise<void> {
+    for (let start = 0; start < bytes.byteLength; start += partBytes) {
+      await this.#write(bytes.subarray(start, start + partBytes));
+    }
+  }
+
+  /** Sends the headers, if they were not sent, and a part of the body. Resolves when the client has room. */
+  #write(part: string | Uint8Array): Promise<void> | void {
+    const { outgoing, incoming } = this;
+    if (outgoing.destroyed || incoming.socket.destroyed) return Promise.reject(clientGone());
+    if (part.length === 0) return outgoing.flushHeaders();
+    if (outgoing.write(part)) return;
+    endWithoutProgress(incoming.socket);
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        outgoing.off("drain", settle).off("close", settle);
+        if (outgoing.destroyed) reject(clientGone());
+        else resolve();
+      };
+      outgoing.on("drain", settle).on("close", settle);
+    });
+  }
+}
+
+/** Connections with bytes that wait for their clients. */
+const waiting = new WeakSet<Socket>();
+
+/** Ends a connection whose client reads nothing of what waits for it. */
+function endWithoutProgress(socket: Socket): void {
+  if (socket.writableLength === 0 || waiting.has(socket)) return;
+  waiting.add(socket);
+  const countSent = () => socket.bytesWritten - socket.writableLength;
+  const watch = (before: number) => {
+    const check = () => {
+      if (socket.destroyed || socket.writableLength === 0) waiting.delete(socket);
+      else if (countSent() === before) socket.destroy();
+      else watch(countSent());
+    };
+    startTimer(check, progressTimeoutMs, { keepsAlive: false });
+  };
+  watch(countSent());
+}
+
+/** Reads on after a response, because a client may read it only after it has sent its body. */
+function discardBody(incoming: IncomingMessage): void {
+  if (incoming.complete) return;
+  incoming.removeAllListeners("data").removeAllListeners("readable").resume();
+  const timer = startTimer(() => incoming.socket.destroy(), discardTimeoutMs, { keepsAlive: false });
+  incoming.once("close", () => timer.stop());
+}
+
+/** Unlike `Readable.toWeb`, leaves the connection open when the body is cancelled, so that the client gets the response. */
+function toWebStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  const chunks = incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array, undefined>;
+  return new ReadableStream(
+    {
+      pull: async (controller) => {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: async () => void (await chunks.return?.()),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function ignore(): void {}
