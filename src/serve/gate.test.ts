@@ -29,10 +29,10 @@ function check(
   headers: Record<string, string>,
   given: { method?: string; url?: string; info?: FetchInfo; exposedHeaders?: readonly string[] } = {},
 ): Promise<Admission> {
-  return new Gate({ allowAnonymous: true, ...options }, given.exposedHeaders).check(
-    request(headers, given),
-    given.info,
-  );
+  return new Gate({ allowAnonymous: true, ...options }, given.exposedHeaders).check({
+    ...request(headers, given),
+    ...given.info,
+  });
 }
 
 /** Returns the parts of an admission that tests compare. */

@@ -5,7 +5,7 @@ import type { Authenticator, AuthenticatorDescription, Credentials } from "./aut
 import { isForeignPage, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
 import { lastListItem, parseBearer, parseHost } from "./headers.ts";
 import { denied, foreignPage, HTTPError, notLocal } from "./refusals.ts";
-import type { FetchInfo, ServeOptions } from "./server.ts";
+import type { ServeOptions } from "./server.ts";
 
 /** The part of a request that a gate reads: of an HTTP exchange, or of the handshake of a WebSocket. */
 export interface GateRequest {
@@ -78,21 +78,21 @@ export class Gate {
   }
 
   /** Checks a request. Never rejects. */
-  readonly check = async (request: GateRequest, info: FetchInfo = request): Promise<Admission> => {
+  readonly check = async (request: GateRequest): Promise<Admission> => {
     const { method, headers, url } = request;
-    if (this.isUnauthenticated && info.allowPublic !== true && !this.#isLocal(request, info)) return notLocal();
+    if (this.isUnauthenticated && request.allowPublic !== true && !this.#isLocal(request)) return notLocal();
     const origin = headers.get("origin");
     const site = headers.get("sec-fetch-site");
     if (origin === null || !this.#origins.has(origin)) {
       const isForeign = (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, url));
-      return isForeign ? foreignPage() : this.#identify(request, info, undefined);
+      return isForeign ? foreignPage() : this.#identify(request, undefined);
     }
     if (method === "OPTIONS" && headers.has("access-control-request-method")) {
       const requested = headers.get("access-control-request-headers");
       return { kind: "preflight", headers: toPreflightHeaders(origin, requested) };
     }
     const exposed = { "access-control-allow-origin": origin, "access-control-expose-headers": this.#exposedHeaders };
-    return this.#identify(request, info, exposed);
+    return this.#identify(request, exposed);
   };
 
   /**
@@ -125,7 +125,7 @@ export class Gate {
   }
 
   /** Returns whether a request is from this machine and for it. The host may not know the address of the client. */
-  #isLocal({ headers, url }: GateRequest, { remoteAddress }: FetchInfo): boolean {
+  #isLocal({ headers, url, remoteAddress }: GateRequest): boolean {
     if (remoteAddress !== undefined && !isLoopbackHost(remoteAddress)) return false;
     const isLocalHost = (host: string) => isLoopbackHost(parseHost(host)?.hostname ?? "");
     const publicHost = this.#forwarded(headers, "host");
@@ -142,14 +142,13 @@ export class Gate {
   }
 
   async #identify(
-    { headers, token: sentToken }: GateRequest,
-    info: FetchInfo,
+    { headers, token: sentToken, remoteAddress: address }: GateRequest,
     corsHeaders: Caller["headers"],
   ): Promise<Caller | HTTPError> {
     const authorization = headers.get("authorization");
     const bearer = authorization === null ? undefined : parseBearer(authorization);
     const token = bearer === undefined ? sentToken : bearer;
-    const remoteAddress = this.#forwarded(headers, "for") ?? info.remoteAddress;
+    const remoteAddress = this.#forwarded(headers, "for") ?? address;
     const credentials: Credentials = { headers, token: token ?? undefined, remoteAddress };
     const expiresAt = Number.POSITIVE_INFINITY;
     const anonymous: Caller = { kind: "caller", identity: undefined, expiresAt, credentials, headers: corsHeaders };

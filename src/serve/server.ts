@@ -12,17 +12,6 @@ export interface FetchInfo {
   remoteAddress?: string | undefined;
   /** Whether the operator allowed public access without authentication, with `allowPublic` of `listen`. @default false */
   allowPublic?: boolean | undefined;
-  /**
-   * A class of responses that the host writes faster than those of the global class, if the body is a string or bytes
-   * and the headers are an object. Create responses with it where that matters. @default the global `Response`
-   */
-  Response?: typeof Response | undefined;
-  /** Reads headers of the request, in the same manner as `request.headers` and faster. @default `request.headers` */
-  headers?: Pick<Headers, "get" | "has"> | undefined;
-  /** Reads the body of the request, whose length is known, faster than the request does. @default `request.arrayBuffer()` */
-  readBytes?: (() => Promise<Uint8Array>) | undefined;
-  /** Calls a function when the connection is closed or the response is sent, for less than `request.signal` costs. */
-  onClose?: ((listener: () => void) => void) | undefined;
 }
 
 /** Options of `close()` of a server. */
@@ -52,8 +41,6 @@ export interface FetchServer extends RegistryServer {
    * @default `fetch` handles its request
    */
   readonly handle?: ((exchange: Exchange) => void | Promise<void>) | undefined;
-  /** Returns the paths of its routes, below the one at which it is mounted. `listen` warns about those that it hides. */
-  readonly paths?: () => readonly string[];
   /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */
   readonly wellKnown?: (request: Request, info?: FetchInfo) => Response | undefined | Promise<Response | undefined>;
 }

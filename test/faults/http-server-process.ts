@@ -67,6 +67,10 @@ const registry = createRegistry({
   ],
 });
 
+// Keeps the process alive until the registry is closed, as the program of an MCP server does.
+const running = setInterval(() => {}, 60_000);
+await registry.follow({ name: "program", load: async () => [], close: async () => clearInterval(running) });
+
 const options = { authenticate: "none" } as const;
 const servers = { "/": serveHTTP(registry, options), "/calls": serveWebSocket(registry, options) };
 const listener = await listen(servers, { closeOnSignals: true });

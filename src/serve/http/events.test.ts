@@ -172,6 +172,16 @@ describe("a stream", () => {
   });
 });
 
+test("values that were not sent count in the budget of the server, which ends a stream that exceeds it", async () => {
+  const { open } = setUp(
+    changes(async function* () {
+      yield "x".repeat(65 * 1024 * 1024);
+    }),
+  );
+  const text = await (await open()).text();
+  expect(text).toMatch(/^event: problem\ndata: .*"code":"LIMIT_EXCEEDED"/);
+});
+
 describe("the end of a stream", () => {
   test("a client that leaves ends the handler", async () => {
     const ended = deferred();

@@ -2,11 +2,13 @@ import { toBase64 } from "../../internal/base64.ts";
 import { deferTurn } from "../../internal/timers.ts";
 import { mapError, type ResponseEnvelope } from "../../operation/inside.ts";
 import { eventStreamType, lastEvent, toJSONText } from "../../transport/http-form.ts";
+import { ownerOf } from "../authentication.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import type { Exchange } from "../exchange.ts";
 import { readBytes } from "../outcome.ts";
 import type { CallRequest } from "./read-request.ts";
 import type { HTTPServer } from "./server.ts";
-import { callHeaders, formatEnvelope, formatProblem } from "./write-response.ts";
+import { callHeaders, formatEnvelope, formatProblem, minCountedBytes } from "./write-response.ts";
 
 /** A comment that is sent on an idle stream, so that proxies do not close it. */
 const heartbeat = { text: ":\n\n", everyMs: 15_000 };
@@ -27,15 +29,21 @@ export async function writeEvents(server: HTTPServer, exchange: Exchange, reques
   // Middleware that compresses responses, and Nginx, would hold events back.
   Object.assign(headers, { "cache-control": "no-store, no-transform", "x-accel-buffering": "no" });
   const run = async (write: (text: string) => Promise<void>) => {
+    const budget = new ByteBudget(ownerOf(request.caller));
     try {
       let seq = 0;
       for (let next = await first; !next.done; next = await values.next()) {
-        await write(formatEvent(next.value, seq++, request.wantsEnvelope));
+        const event = formatEvent(next.value, seq++, request.wantsEnvelope);
+        if (event.length >= minCountedBytes) budget.add(event.length);
+        await write(event);
+        budget.release();
       }
       await write(lastEvent.text);
     } catch (error) {
       values.return?.().catch(() => {}); // The registry logs errors of the handler's cleanup.
       await write(`event: problem\ndata: ${formatProblem(server, request, mapError(error))}\n\n`);
+    } finally {
+      budget.release();
     }
   };
   exchange.stream(headers, run, heartbeat);

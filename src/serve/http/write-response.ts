@@ -21,7 +21,7 @@ import type { HTTPServer } from "./server.ts";
 export const exposedHeaders: readonly string[] = ["operation-id", "request-id", "drift-total", "retry-after"];
 
 /** Size of a result, in bytes, from which it counts in the budget. The number of connections limits smaller ones. */
-const minCountedBytes = 64 * 1024;
+export const minCountedBytes = 64 * 1024;
 
 /** Returns the headers of a response to a call. A literal, because creating it is a large part of the cost of a response. */
 export function callHeaders(contentType: string, { route, requestId, caller }: ReadState): Record<string, string> {

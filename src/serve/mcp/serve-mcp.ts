@@ -51,6 +51,7 @@ export function serveMCP(registry: OperationRegistry, options: ServeMCPOptions):
 }
 
 class MCPServer implements FetchServer {
+  readonly registry: OperationRegistry;
   readonly isUnauthenticated: boolean;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #gate: Gate;
@@ -63,6 +64,7 @@ class MCPServer implements FetchServer {
   readonly #streamShare = new FairShare(maxStreams);
 
   constructor(registry: OperationRegistry, options: ServeMCPOptions) {
+    this.registry = registry;
     // First: it reports that options are missing.
     this.#gate = new Gate(options, ["mcp-session-id", "mcp-protocol-version", "www-authenticate"]);
     this.#limits = resolveLimits(options.limits);

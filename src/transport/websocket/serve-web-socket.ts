@@ -34,6 +34,7 @@ export function serveWebSocket(registry: OperationRegistry, options: ServeWebSoc
     return closed;
   };
   return {
+    registry,
     isUnauthenticated: authenticate === "none",
     upgrade: (request, socket, head, info) => {
       if (closed === undefined) transport.handleUpgrade(request, socket, head, info);

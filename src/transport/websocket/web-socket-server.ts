@@ -139,7 +139,11 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
       return refuseUpgrade(socket, 400, "The request has more than one Host header.");
     }
     const remoteAddress = info?.remoteAddress ?? request.socket.remoteAddress;
-    const admission = await this.#gate.check(toGateRequest(request), { ...info, remoteAddress });
+    const admission = await this.#gate.check({
+      ...toGateRequest(request),
+      allowPublic: info?.allowPublic,
+      remoteAddress,
+    });
     if (admission.kind === "preflight") return refuseUpgrade(socket, 400, "A handshake must be a GET request.");
     if (admission.kind === "refusal") {
       const challenge = admission.status === 401 && { "www-authenticate": this.#gate.challenge() };
