@@ -75,7 +75,9 @@ export function readPort(environment: Environment, option?: string): { port?: nu
 }
 
 /** Prints the one line that programs may wait for. The fragment of the URL never reaches a server or its logs. */
-async function announce({ url, token, registry }: Hub, { print }: ServeContext): Promise<void> {
-  const address = token === undefined ? url : `${url}/#token=${token}`;
-  await print(`Listening on ${address}\n`, { url, token, operations: registry.getAllSpecs().length });
+async function announce(hub: Hub, { print, stderr, options }: ServeContext): Promise<void> {
+  const { url, token, registry } = hub;
+  const link = hub.createConsoleLink();
+  if (link !== undefined && options.json !== true) await stderr.write(`Console: ${link}\n`);
+  await print(`Listening on ${url}\n`, { url, token, console: link, operations: registry.getAllSpecs().length });
 }
