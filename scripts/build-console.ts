@@ -7,6 +7,9 @@ import { root } from "./subpaths.ts";
 
 const sources = join(root, "src/console");
 
+/** What the client loads for other addresses than those of HTTP. The page has no use for it. */
+const unusedWires = /client[\\/]over-(?:websocket|transport)\.ts$/;
+
 /**
  * Builds the page of the console into a folder. Scripts and styles have the hash of their content in their names, so that
  * browsers keep them. The editor and other parts that are loaded on demand are chunks of their own.
@@ -19,6 +22,7 @@ export async function buildConsole(folder = join(root, "dist/console")): Promise
     input: { console: join(sources, "main.tsx") },
     platform: "browser",
     treeshake: { moduleSideEffects: false },
+    plugins: [{ name: "only-http", load: (id) => (unusedWires.test(id) ? "export {};" : undefined) }],
     transform: { jsx: { runtime: "automatic", importSource: "preact" }, define: { __PACKAGE_VERSION__: '""' } },
   });
   const { output } = await bundle.write({

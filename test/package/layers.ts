@@ -273,7 +273,6 @@ export const layers: Record<string, Layer> = {
       "@codemirror/commands",
       "@codemirror/lang-json",
       "@codemirror/language",
-      "@codemirror/lint",
       "@codemirror/state",
       "@codemirror/view",
       "@lezer/highlight",

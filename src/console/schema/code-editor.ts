@@ -1,7 +1,6 @@
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { json, jsonParseLinter } from "@codemirror/lang-json";
+import { json } from "@codemirror/lang-json";
 import { bracketMatching, foldGutter, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
-import { linter } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
@@ -41,7 +40,6 @@ export function openEditor(host: HTMLElement, draft: Draft, label: string): () =
         bracketMatching(),
         syntaxHighlighting(colors),
         json(),
-        linter(jsonParseLinter()),
         keymap.of([...defaultKeymap, ...historyKeymap].filter(({ key }) => key !== "Mod-Enter")),
         EditorView.contentAttributes.of({ "aria-label": label }),
         EditorView.lineWrapping,
