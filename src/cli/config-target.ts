@@ -41,13 +41,16 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig &
   }
   const prompt = createPrompt(context);
   const accepted = await requireTrust(file, environment, async (trust) => {
-    const reply = await prompt?.(`${describeActions(trust)}\nDo you trust it? [y/N] `);
-    const isAccepted = /^\s*y(?:es)?\s*$/i.test(reply ?? "");
-    if (isAccepted) await storeTrust(trust, environment).catch(() => {}); // The user is asked again the next time.
-    return isAccepted;
+    const reply = await prompt?.(
+      `${describeActions(trust)}\nDo you trust its folder, also after later changes? [y/N] `,
+    );
+    const isYes = /^\s*y(?:es)?\s*$/i.test(reply ?? "");
+    if (isYes) await storeTrust(trust, environment).catch(() => {}); // The user is asked again the next time.
+    return isYes;
   });
+  const isAccepted = accepted.actions.length > 0;
   const beforeReload = async () => {
-    await requireTrust(accepted.file, environment, async ({ hash }) => hash === accepted.hash);
+    await requireTrust(accepted.file, environment, async () => isAccepted);
   };
   return { ...(await loadConfig(accepted.file, { environment })), beforeReload };
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { HTTPCaller } from "../client/over-http.ts";
-import { readHubToken } from "../hub/state-folder.ts";
+import { findHub } from "../hub/state-folder.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import { CallError, isCallError, withDeadline } from "../operation/inside.ts";
 import { type FoundOperation, setToken, type Target, type TargetContext, timeoutsOf, toHubURL } from "./target.ts";
@@ -12,8 +12,9 @@ const maxEventBytes = 64 * 1_024 * 1_024;
 /** Opens a running hub with the token of the environment, or else with the one that a hub on this machine stored. */
 export async function openHub(hub: string, context: TargetContext): Promise<Target> {
   const { signal, environment } = context;
-  const url = toHubURL(hub);
-  const token = environment["OPERATIONS_TOKEN"] || (await readHubToken(hub, { ...environment }));
+  const stored = environment["OPERATIONS_TOKEN"] ? undefined : await findHub(hub, { ...environment });
+  const url = toHubURL(stored?.url ?? hub);
+  const token = environment["OPERATIONS_TOKEN"] || stored?.token;
   const timeouts = timeoutsOf(context);
   const hasToken = token !== undefined;
   let hasResponded = false;

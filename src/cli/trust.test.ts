@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { HubConfig } from "../hub/index.ts";
 import { type ConfigTrust, checkTrust, requireTrust, revokeTrust, storeTrust } from "./trust.ts";
 
@@ -30,7 +30,16 @@ test("everything that a configuration would run or read is listed", async () => 
   const file = await write("operations.config.json", {
     sources: {
       tasks: { modules: "./operations" },
-      files: { mcp: { command: "npx", args: ["-y", "server \u001b[2J"] } },
+      files: {
+        mcp: {
+          command: "npx",
+          args: ["-y", "server \u001b[2J"],
+          cwd: "/",
+          env: { NODE_OPTIONS: "--import ./evil.mjs" },
+          inheritEnv: ["HOME"],
+          ...{ later: "a field that does not exist yet" },
+        },
+      },
       remote: {
         mcp: {
           url: "https://example.com/mcp",
@@ -42,8 +51,8 @@ test("everything that a configuration would run or read is listed", async () => 
         openapi: "https://example.com/openapi.json",
         auth: { type: "bearer", token: reference("GITHUB_TOKEN") },
       },
+      local: { openapi: "../openapi.json" },
       bus: { nats: { servers: "nats://127.0.0.1:4222", trustedBus: true, serve: true } },
-      queue: { redis: { url: "redis://127.0.0.1:6379", trustedBus: true } },
       office: { websocket: { url: "ws://127.0.0.1:4000/calls" } },
     },
     history: { file: "~/.bashrc" },
@@ -52,17 +61,23 @@ test("everything that a configuration would run or read is listed", async () => 
   const { actions, isStored } = await checkTrust(file, environment);
   expect({ actions, isStored }).toEqual({
     actions: [
-      'run the modules in "./operations" for the source "tasks"',
-      'run "npx" "-y" "server \\u001b[2J" for the source "files"',
-      'read the variable "KEY" for the source "remote"',
-      'read the file "~/.ssh/id_rsa" for the source "remote"',
-      'run the MCP servers of ".mcp.json" for the source "mine"',
-      'read the variable "GITHUB_TOKEN" for the source "github"',
-      'exchange calls with other programs over NATS for the source "bus"',
-      'exchange calls with other programs over Redis for the source "queue"',
-      'exchange calls with other programs over WebSocket for the source "office"',
-      'accept connections from other machines on "0.0.0.0"',
-      'write the history of calls to "~/.bashrc"',
+      'sources.tasks.modules: "./operations"',
+      'sources.files.mcp.command: "npx"',
+      'sources.files.mcp.args: ["-y","server \\u001b[2J"]',
+      'sources.files.mcp.cwd: "/"',
+      'sources.files.mcp.env: {"NODE_OPTIONS":"--import ./evil.mjs"}',
+      'sources.files.mcp.inheritEnv: ["HOME"]',
+      'sources.files.mcp.later: "a field that does not exist yet"',
+      'sources.remote.mcp.url: "https://example.com/mcp"',
+      `sources.remote.mcp.headers: {"x-key":"${reference("KEY")} ${reference("file:~/.ssh/id_rsa")}"}`,
+      'sources.mine.mcpConfig: {"file":".mcp.json"}',
+      'sources.github.openapi: "https://example.com/openapi.json"',
+      `sources.github.auth: {"type":"bearer","token":"${reference("GITHUB_TOKEN")}"}`,
+      'sources.local.openapi: "../openapi.json"',
+      'sources.bus.nats: {"servers":"nats://127.0.0.1:4222","trustedBus":true,"serve":true}',
+      'sources.office.websocket: {"url":"ws://127.0.0.1:4000/calls"}',
+      'history.file: "~/.bashrc"',
+      'serve.host: "0.0.0.0"',
     ],
     isStored: false,
   });
@@ -83,9 +98,10 @@ test("a configuration that nothing has checked yet is read with care", async () 
     "sources: { a: null, b: [1], c: { modules: 7 }, d: { mcp: { command: { x: 1 }, args: no } }, __proto__: { mcpConfig: 1 } }",
   );
   expect((await checkTrust(file, environment)).actions).toEqual([
-    'run the modules in "7" for the source "c"',
-    'run "[object Object]" "no" for the source "d"',
-    'run the MCP servers of "undefined" for the source "__proto__"',
+    "sources.c.modules: 7",
+    'sources.d.mcp.command: {"x":1}',
+    'sources.d.mcp.args: "no"',
+    "sources.__proto__.mcpConfig: 1",
   ]);
   await write("operations.config.yaml", "sources: 5");
   expect((await checkTrust(file, environment)).actions).toEqual([]);
@@ -94,58 +110,28 @@ test("a configuration that nothing has checked yet is read with care", async () 
 test.each(["ts", "js", "mjs"])("a program is not read to decide about it: .%s", async (extension) => {
   const file = await write(`operations.config.${extension}`, "throw new Error('it ran')");
   expect(await checkTrust(file, environment)).toMatchObject({
-    actions: ["run it, because it is a program"],
+    actions: ["It is a program, which runs."],
     isStored: false,
   });
 });
 
-test("trust is bound to the content and the real path", async () => {
+test("trust is that of a folder by its real path, also after later changes", async () => {
   const file = await write("operations.config.json", tasks);
   await storeTrust(await checkTrust(file, environment), environment);
   const trusted = async (path: string) => (await checkTrust(path, environment)).isStored;
   expect(await trusted(file)).toBe(true);
-
+  await write("operations.config.json", `${JSON.stringify(tasks)} `);
+  expect(await trusted(file)).toBe(true);
   await symlink(file, join(folder, "link.json"));
   expect(await trusted(join(folder, "link.json"))).toBe(true);
 
-  await write("operations.config.json", `${JSON.stringify(tasks)} `);
-  expect(await trusted(file)).toBe(false);
-
-  await write("operations.config.json", tasks);
-  expect(await trusted(file)).toBe(true);
-
-  await rename(file, join(folder, "moved.json"));
-  expect(await trusted(join(folder, "moved.json"))).toBe(false);
-});
-
-test.each([".mcp.json", "../user.json", "~mine/mcp.json"])(
-  "a changed or new MCP file %s ends the trust",
-  async (path) => {
-    const inner = await realpath(await mkdtemp(join(folder, "project-")));
-    const file = join(inner, "operations.config.json");
-    await writeFile(file, JSON.stringify({ sources: { a: { mcpConfig: { file: path } } } }));
-    await mkdir(join(inner, "~mine"));
-    await rm(join(inner, path), { force: true });
-    const trust = async () => storeTrust(await checkTrust(file, environment), environment);
-    const trusted = async () => (await checkTrust(file, environment)).isStored;
-
-    await trust();
-    await writeFile(join(inner, path), "{}");
-    expect(await trusted()).toBe(false);
-    await trust();
-    expect(await trusted()).toBe(true);
-    await writeFile(join(inner, path), "[]");
-    expect(await trusted()).toBe(false);
-  },
-);
-
-test("a changed MCP file of the user does not end the trust", async () => {
-  const own = await write("user.json", "{}");
-  const sources = { a: { mcpConfig: { file: own } }, b: { mcpConfig: { file: "~/mcp.json" } } };
-  const file = await write("operations.config.json", JSON.stringify({ sources }));
-  await storeTrust(await checkTrust(file, environment), environment);
-  await writeFile(own, '{ "mcpServers": {} }');
-  expect((await checkTrust(file, environment)).isStored).toBe(true);
+  const inner = await mkdtemp(join(folder, "inner-"));
+  await writeFile(join(inner, "operations.config.json"), JSON.stringify(tasks));
+  expect(await trusted(join(inner, "operations.config.json"))).toBe(false);
+  const outside = await realpath(await mkdtemp(join(tmpdir(), "outside-")));
+  onTestFinished(() => rm(outside, { recursive: true }));
+  await rename(file, join(outside, "operations.config.json"));
+  expect(await trusted(join(outside, "operations.config.json"))).toBe(false);
 });
 
 test("trust that cannot be stored is reported", async () => {
@@ -168,19 +154,6 @@ test("trust can be revoked, also after the file is gone", async () => {
   expect(await revokeTrust(file, environment)).toBe(true);
 });
 
-test("a record that is damaged, or of another path, is not trust", async () => {
-  const file = await write("operations.config.json", tasks);
-  const check = await checkTrust(file, environment);
-  await storeTrust(check, environment);
-  const [name] = await readdir(join(folder, "state/operations/trusted"));
-  const record = join(folder, "state/operations/trusted", name!);
-  const other = await checkTrust(await write("other.json", tasks), environment);
-  for (const content of ["", "null", other.hash]) {
-    await writeFile(record, content);
-    expect((await checkTrust(file, environment)).isStored).toBe(false);
-  }
-});
-
 test("only the user can read what is trusted", async () => {
   const file = await write("operations.config.json", tasks);
   await storeTrust(await checkTrust(file, environment), environment);
@@ -196,9 +169,9 @@ test("in a pipe an untrusted configuration is refused with the list of what it w
     code: "CONFIG_NOT_TRUSTED",
     mayHaveRun: false,
     message: [
-      `The configuration ${JSON.stringify(file)} would:`,
-      '  - run the modules in "./operations" for the source "tasks"',
-      "It is not trusted, so nothing was run. Read it, then run `operations trust`, or name it with --config.",
+      `The configuration ${JSON.stringify(file)} runs, opens or reads:`,
+      '  - sources.tasks.modules: "./operations"',
+      "Its folder is not trusted, so nothing was run. Read it, then run `npx @alkdev/operations trust`, or name it with --config.",
     ].join("\n"),
   });
 });
@@ -211,7 +184,7 @@ test("only what is not trusted has to be confirmed, and confirming it stores not
     return reply;
   };
   const trust = await checkTrust(file, environment);
-  await expect(requireTrust(file, environment, confirm(false))).rejects.toThrow("It is not trusted");
+  await expect(requireTrust(file, environment, confirm(false))).rejects.toThrow("Its folder is not trusted");
   expect(await requireTrust(file, environment, confirm(true))).toEqual(trust);
   expect(await checkTrust(file, environment)).toEqual(trust);
   await storeTrust(trust, environment);

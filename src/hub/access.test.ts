@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createToken } from "../auth/index.ts";
 import { isOperator } from "../operation/inside.ts";
 import { HubAccess } from "./access.ts";
-import { findStateFolder, readHubToken } from "./state-folder.ts";
+import { findHub, findStateFolder } from "./state-folder.ts";
 
 let folder: string;
 let environment: NodeJS.ProcessEnv;
@@ -67,11 +67,12 @@ test("the created token is stored for the command line, and only its user can re
   const file = join(hubs, (await readdir(hubs))[0]!);
   expect([(await stat(hubs)).mode & 0o777, (await stat(file)).mode & 0o777]).toEqual([0o700, 0o600]);
   expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ url, token: access.token });
-  for (const same of [url, `${url}/`, "http://localhost:4000/path", "http://[::1]:4000", "http://0.0.0.0:4000"]) {
-    expect(await readHubToken(same, environment)).toBe(access.token);
+  for (const same of [url, `${url}/`, "http://localhost:4000/"]) {
+    expect(await findHub(same, environment)).toEqual({ url: `${url}/`, token: access.token });
   }
-  for (const other of ["http://127.0.0.1:4001", "https://127.0.0.1:4000", "http://example.com:4000", "no url"]) {
-    expect(await readHubToken(other, environment)).toBe(undefined);
+  const others = ["http://127.0.0.2:4000", "http://[::1]:4000", "http://127.0.0.1:4001", "https://127.0.0.1:4000"];
+  for (const other of [...others, "http://example.com:4000", "no url"]) {
+    expect(await findHub(other, environment)).toBe(undefined);
   }
   await access.close();
   expect(await readdir(hubs)).toEqual([]);
@@ -83,13 +84,13 @@ test("a hub that ends does not remove the token of one that started at the same 
   await first.announce(url);
   await second.announce(url);
   await first.close();
-  expect(await readHubToken(url, environment)).toBe(second.token);
+  expect(await findHub(url, environment)).toMatchObject({ token: second.token });
 });
 
 test("a malformed file is not a token", async () => {
   await mkdir(join(folder, "operations", "hubs"), { recursive: true });
-  await writeFile(join(folder, "operations", "hubs", "http-localhost-4000.json"), "{");
-  expect(await readHubToken(url, environment)).toBe(undefined);
+  await writeFile(join(folder, "operations", "hubs", "http-127.0.0.1-4000.json"), "{");
+  expect(await findHub(url, environment)).toBe(undefined);
 });
 
 test("a new configuration replaces the tokens", async () => {
@@ -111,11 +112,11 @@ test("a new configuration replaces the tokens", async () => {
     undefined,
     1,
   ]);
-  expect(await readHubToken(url, environment)).toBe(undefined);
+  expect(await findHub(url, environment)).toBe(undefined);
   await access.update(undefined);
   expect(identify(access, token)).toBe(undefined);
   expect(access.token).not.toBe(created);
-  expect(await readHubToken(url, environment)).toBe(access.token);
+  expect(await findHub(url, environment)).toMatchObject({ token: access.token });
 });
 
 test("a token that cannot be stored is reported without its value, and the hub works", async () => {

@@ -5,7 +5,7 @@ import { toReason } from "../internal/text.ts";
 import { createOperator } from "../operation/inside.ts";
 import type { HubAccessConfig } from "./config.ts";
 import { ConsoleSessions } from "./console-sessions.ts";
-import { readHubToken, removeState, tokenFile, writeState } from "./state-folder.ts";
+import { removeHub, storeHub } from "./state-folder.ts";
 
 const log = logger("hub");
 
@@ -58,7 +58,7 @@ export class HubAccess implements Authenticator {
     this.#url = url;
     if (this.#created === undefined) return;
     try {
-      await writeState(tokenFile(url), `${JSON.stringify({ url, token: this.#created.token })}\n`, this.#environment);
+      await storeHub({ url, token: this.#created.token }, this.#environment);
     } catch (error) {
       const message =
         "The command line cannot find the token of this hub: {reason}. Set OPERATIONS_TOKEN in its environment instead.";
@@ -77,9 +77,7 @@ export class HubAccess implements Authenticator {
   /** Removes the stored token. */
   async close(): Promise<void> {
     if (this.#url === undefined || this.#created === undefined) return;
-    // Another hub may have started at the same URL in the meantime.
-    if ((await readHubToken(this.#url, this.#environment)) !== this.#created.token) return;
-    await removeState(tokenFile(this.#url), this.#environment);
+    await removeHub({ url: this.#url, token: this.#created.token }, this.#environment);
   }
 
   #toTokens(access: HubAccessConfig | undefined) {

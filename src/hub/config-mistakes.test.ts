@@ -320,7 +320,7 @@ describe("mistakes with variables", () => {
     [
       "is a file that does not exist",
       source('{ "mcp": { "url": "https://a.example.com/${file:key.txt}" } }'),
-      '#:1:32: "sources.a.mcp.url" cannot be used: the file cannot be read. Check that it exists.',
+      '#:1:32: "sources.a.mcp.url" cannot be used: the file cannot be read. Check that it exists and is a file.',
     ],
     [
       "has another form",

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { extname, relative } from "node:path";
 import { getNodeValue, type ParseError, parseTree, printParseErrorCode, stripComments, visit } from "jsonc-parser";
 import { parse as parseTOML, TomlError } from "smol-toml";
@@ -6,6 +5,7 @@ import { isMap, isNode, isSeq, parseDocument } from "yaml";
 import { quote, toReason } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
 import { isNestedDeeper } from "../transport/json-depth.ts";
+import { readBounded } from "./read-bounded.ts";
 
 /** A place in a file. Both numbers count from 1. */
 interface TextPosition {
@@ -37,7 +37,7 @@ export interface ParsedText {
 /** Reads a file. Throws `VALIDATION_ERROR` if it cannot be read. */
 export async function readText(file: string): Promise<string> {
   try {
-    return (await readFile(file, "utf8")).replace(/^\uFEFF/, "");
+    return readBounded(file).replace(/^\uFEFF/, "");
   } catch (error) {
     throw malformed(file, `cannot be read: ${toReason(error)}. Check the path.`, undefined, error);
   }

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join, resolve, sep } from "node:path";
 import { getOwn, isDataObject, setOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { isReference } from "./config.ts";
 import { type ConfigPath, type ConfigProblem, maxDepth } from "./config-text.ts";
+import { readBounded } from "./read-bounded.ts";
 
 /** Variables of an environment by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -96,9 +96,9 @@ export function readVariable(name: string, { environment }: VariableContext, pre
 /** Returns the content of a file without its last line break. */
 export function readTextFile(path: string, { folder }: VariableContext): string {
   try {
-    return readFileSync(toPath(path, folder), "utf8").replace(/\r?\n$/, "");
+    return readBounded(toPath(path, folder)).replace(/\r?\n$/, "");
   } catch {
-    throw new UnusableValue("the file cannot be read. Check that it exists");
+    throw new UnusableValue("the file cannot be read. Check that it exists and is a file");
   }
 }
 

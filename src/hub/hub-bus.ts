@@ -7,12 +7,10 @@ import type { OperationRegistry } from "../registry/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { BusTrust, WithoutEnv } from "./config.ts";
 import type { OpenedSource } from "./hub-source.ts";
+import { ownOperations } from "./rules.ts";
 
 /** Audience of the tokens with which calls on a bus are signed. Peers that are not hubs have to use it too. */
 const busAudience = "operations";
-
-/** Operations that manage this hub, which other hubs on the bus have too. */
-const ownOperations = ["hub.*"];
 
 /**
  * Imports the operations of the peers on a bus and, with `serve`, serves those of the hub there. Operations that came from

@@ -5,6 +5,7 @@ import { openAPISource } from "../from/openapi/index.ts";
 import { canonicalJSON } from "../internal/canonical-json.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
+import { isLoopbackHost } from "../internal/urls.ts";
 import { moduleSource } from "../node/index.ts";
 import { CallError, toNamespace, unavailable } from "../operation/inside.ts";
 import type { FollowOptions } from "../registry/index.ts";
@@ -15,7 +16,6 @@ import type { ResolvedConfig } from "./config.ts";
 import { openBus, watchLink } from "./hub-bus.ts";
 import type { OpenedSource, SourceHost, SourceKind, SourcePlan } from "./hub-source.ts";
 import { loadMCPConfig } from "./mcp-config.ts";
-import { tokenFile } from "./state-folder.ts";
 
 const log = logger("hub");
 
@@ -204,8 +204,15 @@ function planUnusable(name: string, server: string, source: SourceOf<"mcpConfig"
 function assertOther(name: string, url: string | undefined, host: SourceHost): void {
   const own = host.url();
   const address = url?.replace(/^ws/, "http") ?? "";
-  if (own === undefined || !/^https?:/.test(address) || tokenFile(address) !== tokenFile(own)) return;
+  if (own === undefined || !/^https?:/.test(address) || addressOf(address) !== addressOf(own)) return;
   throw invalid(`The source ${quote(name)} is this hub itself. Remove it, or name the servers to use in "servers".`);
+}
+
+/** Returns a string that is the same for all names of this machine. */
+function addressOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  const isLocal = isLoopbackHost(hostname) || hostname === "0.0.0.0" || hostname === "[::]";
+  return `${protocol}//${isLocal ? "localhost" : hostname}:${port}`;
 }
 
 /** Lists the configurations of the hubs that started a program, from the first one on. */

@@ -23,7 +23,7 @@ import { type History, openHistory } from "./history.ts";
 import { HubSource, type SourceHost, type SourcePlan, type SourceState } from "./hub-source.ts";
 import { invalid, planSources } from "./hub-sources.ts";
 import { managementOperations, unrecordedOperations } from "./management.ts";
-import { compileRules, compileSourceRules, type Restrict } from "./rules.ts";
+import { compileRules, compileSourceRules, ownOperations, type Restrict } from "./rules.ts";
 import { RunningCalls } from "./running-calls.ts";
 
 const log = logger("hub");
@@ -291,7 +291,7 @@ export class Hub implements AsyncDisposable {
     const options = { authenticate: this.#access, exposeErrors: this.#options.dev === true };
     const servers: Record<string, FetchServer | UpgradeHandler> = {};
     if (http) servers["/"] = serveHTTP(this.registry, options);
-    if (mcp) servers["/mcp"] = serveMCP(this.registry, options);
+    if (mcp) servers["/mcp"] = serveMCP(this.registry, { ...options, exclude: ownOperations });
     if (websocket) servers["/calls"] = serveWebSocket(this.registry, options);
     if (this.#hasConsole) {
       const { authenticate, sessions } = this.#access;

@@ -198,7 +198,7 @@ test("an invalid server is skipped with server, field and reason, and the others
     { where: "mcpServers.tools.includeTools", reason: "it must be a string." },
     { where: "mcpServers.own.restart", reason: "it must be true or false or an object." },
     { where: "mcpServers.off", reason: "it is disabled." },
-    { where: "mcpServers.file.envFile", reason: "the file cannot be read. Check that it exists." },
+    { where: "mcpServers.file.envFile", reason: "the file cannot be read. Check that it exists and is a file." },
     { where: "mcpServers.text", reason: "it must be an object." },
     { where: "mcpServers.constructor.command", reason: "it must be a string that is not empty." },
     { where: 'mcpServers["two words"]', reason: 'it must have either "command" or "url".' },

@@ -11,6 +11,9 @@ export const hubScopes = {
   admin: "hub:admin",
 } as const;
 
+/** The operations that manage the hub are for people and programs: they are not tools, and peers cannot call them. */
+export const ownOperations = ["hub.*"];
+
 /** Decides which scopes the rules of the hub add to an operation, and whether they deny it. */
 export type Restrict = NonNullable<FollowHooks["restrict"]>;
 

@@ -3,7 +3,6 @@ import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { toReason } from "../internal/text.ts";
-import { isLoopbackHost } from "../internal/urls.ts";
 
 /**
  * Returns the folder in which the hub and the command line keep their state: `$XDG_STATE_HOME/operations`, or
@@ -66,20 +65,55 @@ export async function removeState(name: string, environment?: NodeJS.ProcessEnv)
   }
 }
 
-/** Reads the token that a hub at this URL stored for the command line; `undefined` if it is missing. */
-export async function readHubToken(url: string, environment?: NodeJS.ProcessEnv): Promise<string | undefined> {
+/** A hub on this machine: the address at which it listens, and its token for the command line. */
+export interface StoredHub {
+  readonly url: string;
+  readonly token: string;
+}
+
+/** Stores the token of a hub for the command line. */
+export function storeHub(hub: StoredHub, environment?: NodeJS.ProcessEnv): Promise<void> {
+  return writeState(hubFile(toOwnAddress(new URL(hub.url))), `${JSON.stringify(hub)}\n`, environment);
+}
+
+/**
+ * Finds the hub that listens at an address. Addresses are compared exactly, because another program may listen at another
+ * address of this machine. A hub at `localhost` is one at 127.0.0.1 or [::1]: connect to the address that is returned.
+ */
+export async function findHub(url: string, environment?: NodeJS.ProcessEnv): Promise<StoredHub | undefined> {
+  if (!URL.canParse(url)) return undefined;
+  const address = new URL(url);
+  const hosts = address.hostname === "localhost" ? ["127.0.0.1", "[::1]"] : [address.hostname];
+  for (const hostname of hosts) {
+    address.hostname = hostname;
+    const stored = parseHub(await readState(hubFile(address), environment));
+    if (stored !== undefined) return { url: address.href, token: stored.token };
+  }
+  return undefined;
+}
+
+/** Removes the token of a hub, unless another hub has replaced it in the meantime. */
+export async function removeHub({ url, token }: StoredHub, environment?: NodeJS.ProcessEnv): Promise<void> {
+  const file = hubFile(toOwnAddress(new URL(url)));
+  if (parseHub(await readState(file, environment))?.token === token) await removeState(file, environment);
+}
+
+function parseHub(content: string | undefined): StoredHub | undefined {
   try {
-    const stored = JSON.parse((await readState(tokenFile(url), environment)) ?? "null") as { token?: unknown } | null;
-    return typeof stored?.token === "string" ? stored.token : undefined;
+    const stored = JSON.parse(content ?? "null") as StoredHub | null;
+    return typeof stored?.token === "string" ? stored : undefined;
   } catch {
-    return undefined; // The URL or the file is malformed.
+    return undefined; // The file is malformed.
   }
 }
 
-/** Returns the name of the file with the token of a hub. All names of this machine are the same hub. */
-export function tokenFile(url: string): string {
-  const { protocol, hostname, port } = new URL(url);
-  const isLocal = isLoopbackHost(hostname) || hostname === "0.0.0.0" || hostname === "[::]";
-  const host = isLocal ? "localhost" : hostname.replaceAll(/[[\]:]/g, "_");
-  return `hubs/${protocol.replace(":", "")}-${host}-${port || "default"}.json`;
+/** A hub that listens at all addresses is reached at the loopback address. */
+function toOwnAddress(url: URL): URL {
+  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
+  if (url.hostname === "[::]") url.hostname = "[::1]";
+  return url;
+}
+
+function hubFile({ protocol, hostname, port }: URL): string {
+  return `hubs/${protocol.replace(":", "")}-${hostname.replaceAll(/[[\]:]/g, "_")}-${port || "default"}.json`;
 }

@@ -338,6 +338,7 @@ export const layers: Record<string, Layer> = {
       "hub/config-text.ts",
       "hub/config-variables.ts", // the inputs that a terminal is asked for
       "hub/editors.ts", // whose files the command writes
+      "hub/read-bounded.ts",
       "hub/sqlite.ts", // what `doctor` opens
     ],
     packages: ["picocolors", "jq-wasm", "jsonc-parser", "smol-toml"],

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { createToken } from "../../auth/index.ts";
 import { findConfig } from "../../hub/config-load.ts";
 import { findStateFolder } from "../../hub/state-folder.ts";
@@ -45,7 +45,7 @@ export const trust = defineCommand({
     }
     if (options.revoke) {
       const revoked = await revokeTrust(file, environment);
-      const text = `${quote(file, 1_000)} ${revoked ? "is no longer trusted." : "was not trusted."}\n`;
+      const text = `The folder ${quote(dirname(file), 1_000)} ${revoked ? "is no longer trusted." : "was not trusted."}\n`;
       return print(text, { file, revoked });
     }
     const trust = await checkTrust(file, environment).catch((error: NodeJS.ErrnoException) => {
@@ -54,6 +54,9 @@ export const trust = defineCommand({
     await storeTrust(trust, environment);
     const { file: path, actions } = trust;
     if (!options.json && actions.length > 0) await stderr.write(`${describeActions(trust)}\n`);
-    await print(`${quote(path, 1_000)} is trusted until it changes.\n`, { file: path, actions });
+    await print(`The folder ${quote(dirname(path), 1_000)} is trusted, also after later changes.\n`, {
+      file: path,
+      actions,
+    });
   },
 });

@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { access, constants, readFile, stat } from "node:fs/promises";
+import { access, constants, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { findConfig, type ResolvedConfig, type SourceState } from "../../hub/index.ts";
+import { readBounded } from "../../hub/read-bounded.ts";
 import { openDatabase } from "../../hub/sqlite.ts";
 import { findStateFolder } from "../../hub/state-folder.ts";
 import { quote, toReason } from "../../internal/text.ts";
@@ -105,10 +106,8 @@ async function findPackage(
 ): Promise<{ version: string; peerDependencies: Record<string, string> } | undefined> {
   for (const modules of createRequire(join(folder, "package.json")).resolve.paths(name) ?? []) {
     const file = join(modules, name, "package.json");
-    const content = await readFile(file, "utf8").catch(() => undefined);
-    if (content === undefined) continue;
     try {
-      const { version, peerDependencies } = JSON.parse(content);
+      const { version, peerDependencies } = JSON.parse(readBounded(file));
       return { version: String(version), peerDependencies: { ...peerDependencies } };
     } catch {
       throw usageError(`${quote(file, 1_000)} is malformed. Install the packages again: npm install`);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
 import {
   type ContractChange,
@@ -10,6 +10,7 @@ import {
   printTypes,
 } from "../../contract/index.ts";
 import { findConfig } from "../../hub/index.ts";
+import { readBounded } from "../../hub/read-bounded.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
@@ -133,9 +134,12 @@ function formatChanges({ breaking, harmless }: ContractChanges): string {
   return [...format("Breaking changes", breaking), ...format("Harmless changes", harmless)].join("\n");
 }
 
+/** Maximum size of a declaration file or lock that is read, in bytes. */
+const maxLockBytes = 256 * 1_024 * 1_024;
+
 async function read(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    return readBounded(file, maxLockBytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw fileError(file, "read", error);

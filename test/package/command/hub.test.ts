@@ -255,7 +255,7 @@ test("a configuration that was found, not named, runs nothing in a pipe", async 
     const { stdout, stderr, exitCode } = await clone.run(args);
 
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
-    expect(stderr).toContain("It is not trusted, so nothing was run.");
+    expect(stderr).toContain("Its folder is not trusted, so nothing was run.");
   }
   expect(existsSync(join(clone.folder, "loaded"))).toBe(false);
 });
@@ -334,4 +334,32 @@ test("SIGINT ends a hub cleanly", async () => {
 
   expect(await hub.ended).toMatchObject({ exitCode: 0 });
   expect(readdirSync(join(sandbox.home, ".local/state/operations/hubs"))).toEqual([]);
+});
+
+test("a late rejection of a module is reported and the hub goes on, and a late exception stops it with 1", async () => {
+  using other = createSandbox();
+  writeProject(other);
+  other.write(
+    "operations/late.mjs",
+    `const define = (name, handler) => ({
+      namespace: "late", name, type: "query", description: "", version: "1.0.0", accessControl: { requiredScopes: [] },
+      inputSchema: { type: "object" }, outputSchema: { type: "string" }, handler,
+    });
+    export default [
+      define("reject", () => { setTimeout(() => Promise.reject(new Error("It is late.")), 0); return "done"; }),
+      define("throw", () => { setTimeout(() => { throw new Error("It broke."); }, 0); return "done"; }),
+    ];`,
+  );
+  const running = other.start(["serve", "--json", ...named]);
+  await running.shows('"url"');
+  const at = ["--hub", JSON.parse(running.printed.stdout).url];
+  expect(await other.run(["call", "late.reject", ...at])).toMatchObject({ stdout: "done\n", exitCode: 0 });
+  await running.shows("It is late.");
+  expect(running.printed.stderr).toMatch(
+    /was rejected and not handled, and the hub goes on\. .*late\.mjs:\d+: It is late\./,
+  );
+  expect(await other.run(["call", "note.add", "text=a", ...at])).toMatchObject({ exitCode: 0 });
+  await other.run(["call", "late.throw", ...at]);
+  const { exitCode, stderr } = await running.ended;
+  expect([exitCode, stderr.includes("An exception was not handled.")]).toEqual([1, true]);
 });
