@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readHubToken } from "../../hub/state-folder.ts";
+import { findHub } from "../../hub/state-folder.ts";
 import { isJSONObject } from "../../internal/objects.ts";
 import { CallError, unavailable } from "../../operation/inside.ts";
 import { defineCommand } from "../command.ts";
@@ -15,8 +15,10 @@ export const console = defineCommand({
     open: { type: "boolean", description: "Open the link in a browser." },
   },
   run: async ({ options, environment, print, stderr, signal }) => {
-    const hub = toHubURL(options.hub ?? (environment["OPERATIONS_HUB"] || defaultHub));
-    const token = environment["OPERATIONS_TOKEN"] || (await readHubToken(hub.href, { ...environment }));
+    const named = toHubURL(options.hub ?? (environment["OPERATIONS_HUB"] || defaultHub));
+    const stored = environment["OPERATIONS_TOKEN"] ? undefined : await findHub(named.href, { ...environment });
+    const hub = stored === undefined ? named : new URL(stored.url);
+    const token = environment["OPERATIONS_TOKEN"] || stored?.token;
     const link = `${new URL("console/", hub).href}#code=${await requestCode(hub, token, signal)}`;
     if (options.open === true) openBrowser(link);
     if (!options.json) await stderr.write("This link signs you in once, within five minutes:\n");

@@ -47,6 +47,7 @@ export function followAddress(): void {
   const read = () => {
     route.value = parseRoute(location.hash);
   };
+  read(); // Signing in has changed it.
   addEventListener("hashchange", read);
   addEventListener("popstate", read);
 }
