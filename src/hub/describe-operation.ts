@@ -17,7 +17,7 @@ interface Known {
 /** Describes where an operation is from, why it requires its scopes, and what models see of it. */
 export function describeOperation(id: string, { registry, config, source }: Known) {
   const entry = coreOf(registry).operations.get(id);
-  if (entry === undefined) return {};
+  if (entry === undefined) return { tool: undefined };
   const rules = (config.rules ?? []).filter(
     ({ match, type }) => createGlobs([match])(id) && (type ?? entry.spec.type) === entry.spec.type,
   );
@@ -33,7 +33,7 @@ export function describeOperation(id: string, { registry, config, source }: Know
   return {
     ...(source !== undefined && { provenance: toProvenance(entry.spec._meta, source) }),
     access: [...own, ...fromRules],
-    ...(entry.spec.namespace !== "hub" && { tool: { name: toToolName(id), bytes: JSON.stringify(tool).length } }),
+    tool: entry.spec.namespace === "hub" ? undefined : { name: toToolName(id), bytes: JSON.stringify(tool).length },
     recordsPayload: createGlobs(config.history?.payloads ?? [])(id),
   };
 }

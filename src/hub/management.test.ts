@@ -57,7 +57,7 @@ async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Pr
   const hub = {
     registry,
     sources: () => [source],
-    describe: () => ({}),
+    describe: () => ({ tool: undefined }),
     sourceOf: (id: string) => (id.startsWith("task.") ? "tasks" : undefined),
     reload: async () => {
       reloads += 1;

@@ -101,6 +101,7 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
           description: "Number of operations to leave out, for the next page.",
         }),
         limit: Type.Optional(Type.Integer({ minimum: 1, description: "Maximum number of operations." })),
+        tools: Type.Boolean({ default: false, description: "Adds what models see of each operation over MCP." }),
         facets: Type.Boolean({ default: false, description: "Adds the numbers of operations by each filter." }),
         brief: Type.Boolean({ default: false, description: "Omits the schemas of inputs, outputs and errors." }),
       }),
@@ -200,6 +201,7 @@ interface OperationQuery {
   limit?: number;
   brief: boolean;
   facets: boolean;
+  tools: boolean;
 }
 
 function findOperations(hub: ManagedHub, input: OperationQuery, identity: Identity | undefined) {
@@ -227,6 +229,7 @@ function findOperations(hub: ManagedHub, input: OperationQuery, identity: Identi
     ...(brief ? withoutSchemas(entry.spec) : entry.published),
     ...(source !== undefined && { source, kind: kinds.get(source) }),
     ...(id !== undefined && hub.describe(id)),
+    ...(input.tools && { tool: hub.describe(entry.id).tool }),
   }));
   return { operations, total: found.length, ...(input.facets && { facets: countFacets(visible) }) };
 }

@@ -80,7 +80,8 @@ export function Plot({ label, at, series, format = formatCount, height = 48 }: P
           command = "M";
           return "";
         }
-        const point = `${command}${((index + 0.5) * step).toFixed(1)} ${y(value).toFixed(1)}`;
+        // A point without neighbours is a line without length, whose round ends show.
+        const point = `${command}${((index + 0.5) * step).toFixed(1)} ${y(value).toFixed(1)}h0`;
         command = "L";
         return point;
       })

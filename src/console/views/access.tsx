@@ -239,22 +239,27 @@ function Identities({ operationId, as }: { operationId: string; as: string }) {
 /** What a model gets: the names and sizes of the tools of this identity. */
 function AgentView() {
   const [query, again] = useQuery(async (abort) => {
-    const { operations, total } = await ask<OperationList>("operations", { limit: 200, tools: true }, abort);
+    const { operations, total } = await ask<OperationList>(
+      "operations",
+      { limit: 2_000, brief: true, tools: true },
+      abort,
+    );
     const tools = (operations as OperationDetails[]).flatMap(({ tool }) => (tool === undefined ? [] : [tool]));
-    return { tools, total };
+    return { tools, isCut: total > operations.length };
   });
   return (
     <section aria-label="As a model sees it">
       <h2>As a model sees it, over MCP</h2>
       <Loaded query={query} again={again}>
-        {({ tools, total }) => {
+        {({ tools, isCut }) => {
           const bytes = tools.reduce((sum, tool) => sum + tool.bytes, 0);
           return (
             <>
               <p>
-                {countOf(total, "operation")}; the list of {countOf(tools.length, "tool")} has {formatBytes(bytes)},
-                about {formatCount(Math.round(bytes / bytesPerToken))} tokens.
-                {total > 60 && " Above 60, a model gets three tools that search, describe and call."}
+                The list of {countOf(tools.length, "tool")} has {formatBytes(bytes)}, about{" "}
+                {formatCount(Math.round(bytes / bytesPerToken))} tokens.
+                {isCut && " More operations are not counted here."}
+                {tools.length > 60 && " Above 60, a model gets three tools that search, describe and call."}
               </p>
               <details>
                 <summary>Names of the tools</summary>
