@@ -47,7 +47,7 @@ export function Shell({ title, children }: { title: string; children: ComponentC
         Skip to the content
       </button>
       <header class="top">
-        <a class="brand" href={hrefTo("")} aria-label="Overview">
+        <a class="brand" href={hrefTo("")}>
           <span aria-hidden="true">◇</span> <b>operations</b>
         </a>
         <button type="button" class="palette-button" onClick={set(paletteOpen, true)}>

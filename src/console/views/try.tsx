@@ -77,7 +77,7 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
             Example
           </Button>
           <Menu
-            label="Copy the call"
+            label="Copy as"
             items={[
               ...snippetNames.map(([kind, name]) => [name, () => copy(kind)] as const),
               ["Copy link", copyLink] as const,

@@ -34,7 +34,7 @@ const identities = ["ada", "bob"].map((id, at) => ({
 const hub = await createHub(
   {
     sources: { shop: { modules: "." } },
-    serve: { port: 0 },
+    serve: { port: 0, mcp: false, websocket: false } /* they need optional packages */,
     ...(hashes.length > 0 && { access: { tokens: identities } }),
     history: { payloads: ["shop.*"] },
   },
