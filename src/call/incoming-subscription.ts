@@ -39,8 +39,7 @@ export class IncomingSubscription extends IncomingRequest {
       if (!this.isOpen) return;
       const { operationId, input } = this.frame;
       this.#endWhenExpired(operationId, expiryOf(identity));
-      const options: SubscribeOptions = { ...readRequestFields(this.frame), identity, credit: this.#credit };
-      if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
+      const options: SubscribeOptions = { ...readRequestFields(this.frame), identity };
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = createSubscription(this.host.core, operationId, input, options, this);
     } catch (error) {

@@ -264,17 +264,6 @@ describe("a subscription to a followed operation", () => {
     return { hub, requests, aborts };
   }
 
-  test("passes its credit on to the peer", async () => {
-    const { hub, requests } = await follow();
-
-    void subscribe(hub.registry, "test.ticks", {}, { credit: 7 }).next();
-    void hub.registry.client()["test"]?.["ticks"]?.({}, { credit: 3 }).next();
-    void subscribe(hub.registry, "test.ticks", {}).next();
-
-    await until(() => requests.length === 3);
-    expect(requests.map(({ credit }) => credit)).toEqual([7, 3, 64]);
-  });
-
   test("ends after its idleTimeout, and the peer is notified", async () => {
     const { hub, aborts } = await follow();
 

@@ -94,30 +94,30 @@ test("a lost value ends a subscription with STREAM_GAP and notifies the producer
 
 test("a producer that ignores its credit ends with OVERFLOW, and no more than the credit is held", async () => {
   const { calls, requests } = setUp();
-  const values = calls.subscribe("test.ticks", {}, { credit: 2 });
+  const values = calls.subscribe("test.ticks", {});
   const first = values.next();
   const { frame, reply } = requests[0]!;
-  for (let seq = 0; seq < 4; seq++) reply(value(frame, seq));
+  for (let seq = 0; seq < 66; seq++) reply(value(frame, seq));
 
-  expect([frame.credit, (await first).value.data]).toEqual([2, 0]);
+  expect([frame.credit, (await first).value.data]).toEqual([64, 0]);
   await expect(values.next()).rejects.toMatchObject({ code: "OVERFLOW" });
   expect(await values.next()).toEqual({ done: true, value: undefined });
 });
 
 test("a producer that ignores its credit in bytes ends with OVERFLOW", async () => {
   const { calls, requests } = setUp();
-  const values = calls.subscribe("test.ticks", {}, { creditBytes: 1_000 });
+  const values = calls.subscribe("test.ticks", {});
   const first = values.next();
   const { frame, reply } = requests[0]!;
   for (let seq = 0; seq < 8; seq++) {
-    const output = localEnvelope("x".repeat(1_000), frame.operationId);
+    const output = localEnvelope("x".repeat(1_048_576), frame.operationId);
     reply({ type: "call.responded", requestId: frame.requestId, output, seq });
   }
 
-  expect([frame.creditBytes, (await first).value.data.length]).toEqual([1_000, 1_000]);
+  expect([frame.creditBytes, (await first).value.data.length]).toEqual([1_048_576, 1_048_576]);
   await expect(values.next()).rejects.toMatchObject({
     code: "OVERFLOW",
-    details: { operationId: "test.ticks", credit: 64, creditBytes: 1_000 },
+    details: { operationId: "test.ticks", credit: 64, creditBytes: 1_048_576 },
   });
 });
 
@@ -160,14 +160,6 @@ test("subscriptions of large values that are not read hold about 1 MiB each", as
   await calls.close();
 });
 
-test.each([0, -1, 1.5, Number.NaN, "1"])("a credit of %s bytes is refused", async (creditBytes) => {
-  const { calls } = setUp();
-
-  const first = calls.subscribe("test.ticks", {}, { creditBytes: creditBytes as number }).next();
-
-  await expect(first).rejects.toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
-});
-
 test("a response that is not an envelope is BAD_RESPONSE, a second one is ignored and counted", async () => {
   const { calls, requests } = setUp();
   const call = calls.call("test.echo", {});
@@ -197,12 +189,12 @@ test("a subscription that is closed while no consumer waits reports it at the ne
   registry.register({
     ...operation("ticks", async function* () {
       yield 1;
-      yield 2;
+      await new Promise(() => {});
     }),
     type: "subscription",
   });
   calls.handle(buildCallHandler({ registry, callMap: calls }));
-  const values = calls.subscribe("test.ticks", {}, { credit: 1 });
+  const values = calls.subscribe("test.ticks", {});
   await values.next();
 
   await calls.close();

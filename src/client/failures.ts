@@ -1,11 +1,5 @@
 import { quote } from "../internal/text.ts";
-import {
-  type CallError,
-  checkCallOptions,
-  checkPastDeadline,
-  checkSubscribeOptions,
-  type SubscribeOptions,
-} from "../operation/inside.ts";
+import { type CallError, checkCallOptions, checkPastDeadline, type SubscribeOptions } from "../operation/inside.ts";
 import { toJSONText } from "../transport/json-text.ts";
 
 // What explains failures that a page rarely meets: loaded with the first one.
@@ -14,9 +8,7 @@ export { findNetworkFailure } from "../transport/network-error.ts";
 
 /** Returns the error of invalid options; `undefined` if they are valid. */
 export function checkOptions(id: string, options: SubscribeOptions): CallError | undefined {
-  const { deadline, signal, timeout } = options;
-  const invalid = checkCallOptions(id, deadline, signal, timeout) ?? checkSubscribeOptions(id, options);
-  return invalid ?? (deadline === undefined ? undefined : checkPastDeadline(id, deadline));
+  return checkCallOptions(id, options) ?? checkPastDeadline(id, options.deadline);
 }
 
 /** Returns the JSON of an input. Throws `EXECUTION_ERROR` with the path of a value that JSON cannot carry. */

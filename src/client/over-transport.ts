@@ -20,8 +20,9 @@ export class TransportConnection implements Connection {
     this.#connect = connect;
   }
 
-  async open(id: string, { deadline, timeout, signal }: SubscribeOptions): Promise<TransportCaller> {
-    const invalid = checkCallOptions(id, deadline, signal, timeout);
+  async open(id: string, options: SubscribeOptions): Promise<TransportCaller> {
+    const { deadline, signal } = options;
+    const invalid = checkCallOptions(id, options);
     if (invalid !== undefined) throw invalid;
     if (signal?.aborted) throw aborted(id, signal.reason, false);
     const left = (deadline ?? Number.POSITIVE_INFINITY) - Date.now();

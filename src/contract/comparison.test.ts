@@ -32,7 +32,7 @@ const leaves: fc.Arbitrary<SchemaObject> = fc.oneof(
   fc.constantFrom("a", "bb", 1, null).map((value) => ({ const: value })),
 );
 
-const names = ["a", "b"];
+const names = ["a", "b", "c"];
 const sometimes = <T>(value: fc.Arbitrary<T>, freq = 2) => fc.option(value, { nil: undefined, freq });
 const clean = (schema: object): SchemaObject => JSON.parse(JSON.stringify(schema));
 
@@ -89,10 +89,13 @@ const schemas: fc.Arbitrary<SchemaObject> = fc.letrec<{ node: SchemaObject; obje
 const versions: fc.Arbitrary<[SchemaObject, SchemaObject]> = fc
   .tuple(
     fc.tuple(schemas, schemas).map(([root, n]) => ({ ...root, $defs: { n } })),
-    fc.array(fc.tuple(fc.nat(), fc.nat(), fc.constantFrom("replace", "remove", "add", "swap"), schemas), {
-      minLength: 1,
-      maxLength: 3,
-    }),
+    fc.array(
+      fc.tuple(fc.nat(), fc.nat(), fc.constantFrom("replace", "remove", "add", "property", "relax", "demand"), schemas),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    ),
   )
   .map(([before, edits]): [SchemaObject, SchemaObject] => {
     const after = clean(before);
@@ -111,17 +114,16 @@ function apply([place, index, kind, other]: [number, number, string, SchemaObjec
   visit(document);
   const target = parts[place % parts.length]!;
   const keywords = Object.keys(target).filter((keyword) => keyword !== "$defs" && keyword !== "type");
-  const { anyOf, oneOf } = target;
+  const { properties } = target;
   if (kind === "replace") {
     for (const keyword of keywords) delete target[keyword];
     delete target["type"];
     Object.assign(target, clean(other));
   } else if (kind === "remove") delete target[keywords[index % keywords.length]!];
   else if (kind === "add" && other["type"] === target["type"]) Object.assign(target, clean(other));
-  else if (kind === "swap" && Array.isArray(anyOf ?? oneOf)) {
-    delete target[anyOf === undefined ? "oneOf" : "anyOf"];
-    target[anyOf === undefined ? "anyOf" : "oneOf"] = ((anyOf ?? oneOf) as unknown[]).toReversed();
-  }
+  else if (kind === "property") target["properties"] = { [names[index % 3]!]: clean(other), ...(properties as object) };
+  else if (kind === "relax") delete target["required"];
+  else if (kind === "demand" && isObject(properties)) target["required"] = Object.keys(properties);
 }
 
 /** A definition that is only itself has no meaning. */
@@ -177,6 +179,11 @@ const values: unknown[] = [
   ...orMissing.flatMap((a) => orMissing.flatMap((b) => [undefined, 1, "bb"].map((c) => clean({ a, b, c })))),
 ];
 
+/** Returns a schema with `anyOf` instead of `oneOf`. */
+function toUnions(schema: SchemaObject): SchemaObject {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"oneOf":', '"anyOf":'));
+}
+
 function checkOf(schema: unknown): (value: unknown) => boolean {
   const compiled = compileSchema(FromSchema(schema as SchemaObject));
   return (value) => compiled.check(value);
@@ -190,11 +197,14 @@ test("a change is harmless only if old inputs stay valid, and new outputs were v
       const { breaking } = compareContracts(locks[0]!, locks[1]!);
       counts[breaking.length > 0 ? "breaking" : "harmless"] += 1;
       if (breaking.length > 0) return;
-      const [isGiven, isValid] =
-        direction === "input" ? [checkOf(close(before)), checkOf(after)] : [checkOf(after), checkOf(before)];
+      // Callers read `oneOf` in an output as a union: each member that they may get is known to them.
+      const [old, now] = direction === "input" ? [before, after] : [toUnions(after), toUnions(before)];
+      const checks = [checkOf(close(old)), checkOf(old)];
+      const isGiven = (value: unknown) => checks.every((check) => check(value));
+      const isValid = checkOf(now);
       expect(values.filter((value) => isGiven(value) && !isValid(value))).toEqual([]);
     }),
     { numRuns: Number(process.env["COMPARISON_RUNS"] ?? 100) },
   );
-  expect(Math.min(counts.breaking, counts.harmless)).toBeGreaterThan(20);
+  expect(Math.min(counts.breaking, counts.harmless)).toBeGreaterThan(15);
 });

@@ -1,6 +1,13 @@
 import { isObject } from "../internal/objects.ts";
 import { decodePercent } from "../internal/urls.ts";
-import { assertions, copySubschemas, modelOf, type SchemaModel, type SchemaObject, typesOf } from "../schema/model.ts";
+import {
+  constrains,
+  copySubschemas,
+  modelOf,
+  type SchemaModel,
+  type SchemaObject,
+  type Shape,
+} from "../schema/model.ts";
 
 /** The parts of a spec that callers rely on. The schemas are those that callers see. */
 export interface ContractSpec {
@@ -22,38 +29,40 @@ const maxDepth = 500;
 export class ContractSchema {
   /** The schema as it was published. */
   readonly schema: unknown;
+  readonly model: SchemaModel;
+  readonly namespace: string;
   /** The schema without annotations and definitions, whose references are {@link Definition}s. */
   readonly canonical: unknown;
   /** Definitions by the schema that they name, in the order of their first references. */
   readonly definitions = new Map<object, Definition>();
-  readonly #model: SchemaModel;
-  readonly #namespace: string;
   readonly #name: string;
+  #byShape: Map<Shape, Definition> | undefined;
 
   /** @param name - the name of the type of the whole schema, if it refers to itself */
   constructor(schema: unknown, namespace: string, name: string) {
     this.schema = schema;
-    this.#model = modelOf(schema);
-    this.#namespace = namespace;
+    this.model = modelOf(schema);
+    this.namespace = namespace;
     this.#name = name;
     this.canonical = this.#toCanonical(schema);
   }
 
-  /** Whether keywords beside a reference have no effect. */
-  get ignoresSiblings(): boolean {
-    return this.#model.ignoresSiblings;
+  /** Returns the definition that has the values of a shape, unless these are any values. */
+  definitionOf(shape: Shape): Definition | undefined {
+    this.#byShape ??= new Map([...this.definitions.values()].map((each) => [each.shape.core, each]));
+    return shape.core.schemas.length === 0 ? undefined : this.#byShape.get(shape.core);
   }
 
   /** Returns the target of the reference of a schema: a definition, a boolean, or `undefined` if it is not in the document. */
-  follow(holder: SchemaObject): Definition | boolean | undefined {
+  #follow(holder: SchemaObject): Definition | boolean | undefined {
     const reference = holder["$ref"] as string;
-    const target = this.#model.resolve(reference, holder);
+    const target = this.model.resolve(reference, holder);
     if (!isObject(target)) return target === false ? false : undefined;
     const known = this.definitions.get(target);
     if (known !== undefined) return known;
     const [uri = "", fragment = ""] = reference.split("#");
     const name = decodePercent(fragment)?.split("/").at(-1) || uri.split("/").at(-1) || this.#name;
-    const definition = new Definition(this, target, this.#namespace, name);
+    const definition = new Definition(this, target, name);
     this.definitions.set(target, definition);
     definition.canonical = this.#toCanonical(target);
     return definition;
@@ -61,15 +70,12 @@ export class ContractSchema {
 
   #toCanonical(schema: unknown, depth = 0): unknown {
     if (!isObject(schema) || depth > maxDepth) return schema !== false;
-    const hasReference = typeof schema["$ref"] === "string";
-    const target = hasReference ? this.follow(schema) : undefined;
-    if (target !== undefined && this.ignoresSiblings) return isObject(target) ? { $ref: target } : target;
+    const target = typeof schema["$ref"] === "string" ? this.#follow(schema) : undefined;
+    if (target === false || (target !== undefined && this.model.ignoresSiblings)) return target && { $ref: target };
     const isKept = (keyword: string) =>
-      assertions.has(keyword) && keyword !== "$ref" && (keyword === "const" || schema[keyword] !== null);
+      constrains(keyword) && keyword !== "$ref" && (keyword === "const" || schema[keyword] !== null);
     const copy = copySubschemas(schema, (part) => this.#toCanonical(part, depth + 1), isKept);
-    if (schema["nullable"] === true && schema["type"] !== undefined) copy["type"] = typesOf(schema);
     if (Array.isArray(copy["required"])) copy["required"] = [...copy["required"]].sort();
-    if (target === false) return false;
     return target === undefined ? copy : { $ref: target, ...copy };
   }
 }
@@ -82,31 +88,21 @@ export class Definition {
   canonical: unknown;
   readonly owner: ContractSchema;
   readonly schema: SchemaObject;
-  readonly #namespace: string;
 
-  constructor(owner: ContractSchema, schema: SchemaObject, namespace: string, name: string) {
+  constructor(owner: ContractSchema, schema: SchemaObject, name: string) {
     this.owner = owner;
     this.schema = schema;
-    this.#namespace = namespace;
     this.name = name;
+  }
+
+  /** What its values are. */
+  get shape(): Shape {
+    return this.owner.model.shape([this.schema]);
   }
 
   /** Key in the definitions of a lock. */
   get key(): string {
-    return `${this.#namespace}.${this.name}`;
-  }
-
-  /** Whether it refers to itself outside of objects and arrays, which TypeScript cannot resolve. */
-  get isUnguarded(): boolean {
-    const seen = new Set<unknown>();
-    const pending = [this.canonical];
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      const { $ref, anyOf, oneOf, allOf } = next as SchemaObject;
-      if ($ref === this) return true;
-      if ($ref instanceof Definition && !seen.has($ref)) pending.push(seen.add($ref) && $ref.canonical);
-      pending.push(...[anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : [])));
-    }
-    return false;
+    return `${this.owner.namespace}.${this.name}`;
   }
 
   /** Returns the reference to this definition in a lock. */

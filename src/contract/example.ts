@@ -1,5 +1,5 @@
 import { type JSONObject, setOwn } from "../internal/objects.ts";
-import { modelOf, type Shape } from "../schema/model.ts";
+import { modelOf, type Property, type Shape } from "../schema/model.ts";
 
 /** Maximum depth of an example, because schemas may be recursive. */
 const maxDepth = 8;
@@ -26,19 +26,17 @@ const formats = new Map<unknown, string>([
 
 /**
  * Creates an input for a schema, for a person to start from: examples and defaults of the schema where it has some, and
- * otherwise small values of the right type. Optional properties without example are omitted. It may violate a pattern.
+ * otherwise small values of the right type. Optional properties without example are omitted. It may violate a pattern or
+ * `uniqueItems`.
  */
 export function createExample(schema: unknown): unknown {
   let valuesLeft = maxValues;
 
   /** @param name - the property that the value is for, which is also the value of a string */
-  function create(shape: Shape, name: string, depth: number, index = 0): unknown {
-    const examples = examplesOf(shape);
-    const given = [...examples, shape.annotation("default")].find(
-      (value) => value !== undefined && shape.admits(value),
-    );
-    if (given !== undefined && index === 0) return given;
-    if (shape.values !== undefined && shape.values.length > 0) return shape.values[index % shape.values.length];
+  function create(shape: Shape, name: string, depth: number): unknown {
+    const given = [...examplesOf(shape), shape.annotation("default"), ...(shape.values ?? [])];
+    const value = given.find((each) => each !== undefined && shape.admits(each));
+    if (value !== undefined) return value;
     if (depth > maxDepth || --valuesLeft < 0) return name;
     switch (shape.kind) {
       case "union":
@@ -52,14 +50,12 @@ export function createExample(schema: unknown): unknown {
       case "bytes":
         return { base64: "" };
       case "string":
-        return createString(shape.limits, index === 0 ? name : `${name} ${index + 1}`);
+        return createString(shape.limits, name);
       case "integer":
       case "number":
-        return createNumber(shape, index);
-      case "boolean":
-        return index === 0;
+        return createNumber(shape);
       default:
-        return index === 0 ? name : `${name} ${index + 1}`;
+        return shape.kind === "boolean" || name;
     }
   }
 
@@ -67,35 +63,27 @@ export function createExample(schema: unknown): unknown {
   function createMember(shape: Shape, name: string, depth: number): unknown {
     const members = shape.alternatives.map((each) => each.shape).filter(({ kind }) => kind !== "null");
     const isExclusive = shape.schemas.some(({ oneOf }) => oneOf !== undefined);
-    if (!isExclusive) return members[0] && create(members[0], name, depth + 1);
-    const values = members.map((member) => create(member, name, depth + 1));
+    const values = members.slice(0, isExclusive ? undefined : 1).map((member) => create(member, name, depth + 1));
     return values.find((value) => members.filter((member) => member.admits(value)).length === 1) ?? values[0];
   }
 
   function createObject(shape: Shape, depth: number): JSONObject {
-    const value: JSONObject = {};
-    for (const [name, { shape: part, isRequired }] of shape.properties) {
-      const isShown = isRequired || (depth < 2 && examplesOf(part).length > 0);
-      if (isShown) setOwn(value, name, create(part, name, depth + 1));
-    }
+    const isShown = ({ shape: part, isRequired }: Property) => isRequired || (depth < 2 && examplesOf(part).length > 0);
+    const names = new Set([...shape.properties].flatMap(([name, property]) => (isShown(property) ? [name] : [])));
     const count = Math.min(Number(shape.limits["minProperties"] ?? 0), maxItems);
-    const names = [...shape.properties.keys(), ...Array.from({ length: count }, (_, index) => `name${index + 1}`)];
-    for (const name of names) {
-      if (Object.keys(value).length >= count) break;
-      if (!Object.hasOwn(value, name)) setOwn(value, name, create(shape.property(name), name, depth + 1));
-    }
+    for (const name of shape.properties.keys()) if (names.size < count) names.add(name);
+    for (let number = 1; names.size < count; number++) names.add(`name${number}`);
+    const value: JSONObject = {};
+    for (const name of names) setOwn(value, name, create(shape.property(name), name, depth + 1));
     return value;
   }
 
   function createArray(shape: Shape, name: string, depth: number): unknown[] {
-    const { minItems, maxItems: most = maxItems, uniqueItems } = shape.limits;
-    const wanted = Math.max(Number(minItems ?? 1), shape.prefix.length);
-    const length = Math.min(wanted, Number(most), maxItems);
+    const { minItems = 1, maxItems: most = maxItems } = shape.limits as Record<string, number>;
+    const length = Math.min(Math.max(minItems, shape.prefixLength), most, maxItems);
     const elements = Array.from({ length }, (_, index) => shape.element(index));
     const end = elements.findIndex((element) => element.isNever);
-    return elements.slice(0, end < 0 ? length : end).map((element, index) => {
-      return create(element, name, depth + 1, uniqueItems === true ? index : 0);
-    });
+    return elements.slice(0, end < 0 ? length : end).map((element) => create(element, name, depth + 1));
   }
 
   return create(modelOf(schema).root, "value", 0);
@@ -106,18 +94,18 @@ function createString({ format, minLength = 0, maxLength }: JSONObject, name: st
   return value.slice(0, Number(maxLength ?? value.length));
 }
 
-function createNumber({ kind, limits }: Shape, index: number): number {
+function createNumber({ kind, limits }: Shape): number {
   const { minimum = -Infinity, exclusiveMinimum = -Infinity } = limits as Record<string, number>;
   const { maximum = Infinity, exclusiveMaximum = Infinity, multipleOf } = limits as Record<string, number>;
-  const step = multipleOf !== undefined && multipleOf > 0 ? multipleOf : 1;
+  const isStepped = multipleOf !== undefined || kind === "integer";
+  const step = multipleOf || 1;
   const highest = Math.min(maximum, (Math.ceil(exclusiveMaximum / step) - 1) * step);
   const lowest = Math.max(minimum, (Math.floor(exclusiveMinimum / step) + 1) * step);
   const start = Number.isFinite(lowest) ? lowest : Math.min(1, highest);
-  const isStepped = multipleOf !== undefined || kind === "integer";
-  const value = (isStepped ? Math.ceil(start / step) * step : start) + index * step;
-  if (value <= highest || isStepped) return Math.min(value, highest);
-  // No whole number is between the bounds.
-  return (Math.max(minimum, exclusiveMinimum) + Math.min(maximum, exclusiveMaximum)) / 2;
+  const value = isStepped ? Math.min(Math.ceil(start / step) * step, highest) : start;
+  // Maybe no whole number is between the bounds.
+  const middle = (Math.max(minimum, exclusiveMinimum) + Math.min(maximum, exclusiveMaximum)) / 2;
+  return value <= highest ? value : middle;
 }
 
 function examplesOf(shape: Shape): unknown[] {

@@ -72,7 +72,7 @@ export function fieldsIn(field: Field, value: unknown, choice = choiceOf(field, 
     case "list":
     case "tuple": {
       const elements = Array.isArray(value) ? value : [];
-      const { length } = elements.length > shape.prefix.length ? elements : shape.prefix;
+      const length = Math.max(elements.length, shape.prefixLength);
       const required = Number(shape.limits["minItems"] ?? 0);
       return Array.from({ length }, (_, index) => at(shape.element(index), index, index < required));
     }
@@ -88,15 +88,12 @@ export function choiceOf({ shape }: Field, value: unknown): number {
 
 /** Returns what each member of a union, or each value of an enum, is called: by title, value of the discriminator, or form. */
 export function labelsOf({ shape }: Field): string[] {
-  const { discriminator, alternatives } = shape;
+  const { alternatives } = shape;
   if (shape.kind !== "union") {
     const names = new Map(alternatives.map(({ shape: part, name }) => [JSON.stringify(part.values?.[0]), name]));
     return (shape.values ?? []).map((value) => names.get(JSON.stringify(value)) ?? toLabel(value));
   }
-  return alternatives.map(({ name, shape: part }) => {
-    const [tag] = (discriminator !== undefined && part.property(discriminator).values) || [];
-    return name ?? (tag === undefined ? describeForm(part) : toLabel(tag));
-  });
+  return alternatives.map(({ name, shape: part }) => name ?? describeForm(part));
 }
 
 /** Returns the value that a field has at first when the user sets it. It is empty, except for values without a choice. */
@@ -104,11 +101,9 @@ export function startValueOf({ shape }: Field): unknown {
   const [first] = shape.values ?? [];
   if (shape.values !== undefined) return first;
   if (shape.kind === "union") return startValueOf(toField(shape.alternatives[0]!.shape, "", "", true));
-  const fixed = [...shape.properties].filter(([, part]) => part.isRequired && part.shape.values?.length === 1);
-  const object = () => Object.fromEntries(fixed.map(([name, part]) => [name, part.shape.values![0]]));
   const starts = { number: 0, switch: false, bytes: { base64: "" }, list: [], tuple: [], json: null };
   const kind = kindOf(shape, undefined);
-  if (kind === "object" || kind === "map") return object();
+  if (kind === "object" || kind === "map") return constantsOf(shape);
   return kind in starts ? starts[kind as keyof typeof starts] : "";
 }
 
@@ -174,10 +169,16 @@ function toLabel(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Describes a shape that has no name: `string`, or `{ a, b }`. */
+/** Describes a shape that has no name by its constants, or else by its form: `string`, or `{ a, b }`. */
 function describeForm(shape: Shape): string {
+  const tags = Object.values(constantsOf(shape)).map(toLabel);
+  if (shape.kind !== "object" || tags.length > 0) return tags.join(", ") || shape.kind;
   const names = [...shape.properties.keys()];
-  return shape.kind !== "object"
-    ? shape.kind
-    : `{ ${[...names.slice(0, 3), ...(names.length > 3 ? ["…"] : [])].join(", ")} }`;
+  return `{ ${[...names.slice(0, 3), ...(names.length > 3 ? ["…"] : [])].join(", ")} }`;
+}
+
+/** Returns the properties of an object that have only one value, by which programs tell the members of a union apart. */
+function constantsOf(shape: Shape): JSONObject {
+  const fixed = [...shape.properties].filter(([, part]) => part.isRequired && part.shape.values?.length === 1);
+  return Object.fromEntries(fixed.map(([name, part]) => [name, part.shape.values![0]]));
 }

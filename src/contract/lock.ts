@@ -1,8 +1,8 @@
 import { canonicalJSON } from "../internal/canonical-json.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
-import { quote, truncate } from "../internal/text.ts";
-import { modelOf, type Shape } from "../schema/model.ts";
-import { Comparison } from "./compare.ts";
+import { quote } from "../internal/text.ts";
+import { decodePercent } from "../internal/urls.ts";
+import { compareSchemas } from "./compare.ts";
 import { type ContractSpec, readContracts } from "./contracts.ts";
 
 /** One difference between two versions of an operation. */
@@ -25,8 +25,8 @@ export interface ContractChanges {
 export interface Lock {
   /** The contract of each operation by id. */
   readonly operations: JSONObject;
-  /** Returns the shape of a schema of the lock. */
-  shapeOf(schema: unknown): Shape;
+  /** Returns the definition that a reference in a contract names. */
+  resolve(reference: string): unknown;
 }
 
 /** Version of the format of lock files. */
@@ -65,7 +65,8 @@ export function parseLock(text: string): Lock {
   if (!isObject(lock) || lock["lockVersion"] !== lockVersion || !isObject(lock["operations"])) {
     throw new SyntaxError(`it is not a lock file of version ${lockVersion}.`);
   }
-  return { operations: lock["operations"], shapeOf: (schema) => modelOf(lock).shape([schema]) };
+  const resolve = (reference: string) => getOwn(lock["$defs"], decodePercent(reference.replace("#/$defs/", "")) ?? "");
+  return { operations: lock["operations"], resolve };
 }
 
 /** Compares two versions of contracts. */
@@ -85,22 +86,24 @@ function compareOperation(operation: string, before: Lock, after: Lock): Map<str
   if (old === undefined) return new Map([["The operation is new.", false]]);
   if (now === undefined) return new Map([["The operation was removed.", true]]);
   const changes = new Map<string, boolean>();
-  const compare = (subject: string, harmful: "isNarrowed" | "isWidened", from: unknown, to: unknown) => {
-    const comparison = new Comparison((change) => {
-      const { path, text } = change;
-      const message = `${subject}${path === "" ? "" : ` at ${quote(path)}`} ${truncate(text, 200)}.`;
-      changes.set(message, change[harmful] || changes.get(message) === true);
+  const compare = (subject: string, from: unknown, to: unknown, isInput = false) => {
+    const versions = [
+      { schema: from, resolve: before.resolve },
+      { schema: to, resolve: after.resolve },
+    ] as const;
+    compareSchemas(...versions, isInput, (path, text, isBreaking) => {
+      const message = `${subject}${path === "" ? "" : ` at ${quote(path)}`} ${text}.`;
+      changes.set(message, isBreaking || changes.get(message) === true);
     });
-    comparison.compare(before.shapeOf(from), after.shapeOf(to), "");
   };
   if (old["type"] !== now["type"]) changes.set(`The type changed from ${old["type"]} to ${now["type"]}.`, true);
-  compare("The input", "isNarrowed", old["input"], now["input"]);
-  compare("The output", "isWidened", old["output"], now["output"]);
+  compare("The input", old["input"], now["input"], true);
+  compare("The output", old["output"], now["output"]);
   for (const code of unite(old["errors"], now["errors"])) {
     const [from, to] = [old, now].map(({ errors }) => getOwn(errors, code));
     if (from === undefined) changes.set(`The error ${quote(code)} is new.`, false);
     else if (to === undefined) changes.set(`The error ${quote(code)} was removed.`, true);
-    else compare(`The details of the error ${quote(code)}`, "isWidened", from, to);
+    else compare(`The details of the error ${quote(code)}`, from, to);
   }
   const [version, next] = [old, now].map((contract) => quote(String(contract["version"])));
   if (version !== next) changes.set(`The version changed from ${version} to ${next}.`, false);

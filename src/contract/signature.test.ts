@@ -115,7 +115,7 @@ test.each<[string, object, string]>([
   ["a constant", { const: -1.5 }, "-1.5"],
   ["an array", { type: "array", items: { type: ["string", "null"] } }, "(string | null)[]"],
   ["an array of anything", { type: "array" }, "unknown[]"],
-  ["an empty array", { type: "array", prefixItems: [{}], maxItems: 0 }, "[unknown?]"],
+  ["an empty array", { type: "array", prefixItems: [{}], maxItems: 0 }, "[]"],
   [
     "a tuple",
     { type: "array", prefixItems: [{ type: "string" }, { type: "number" }], minItems: 2, items: false },
@@ -152,7 +152,7 @@ test.each<[string, object, string]>([
       patternProperties: { "^x-": { type: "number" }, "^y-": { type: "string" } },
       additionalProperties: false,
     },
-    "{ [key: string]: number | string }",
+    "{ [key: string]: unknown }",
   ],
   [
     "a map with properties",
@@ -168,7 +168,7 @@ test.each<[string, object, string]>([
   [
     "an intersection",
     { allOf: [{ type: "object", properties: { a: {} } }, { anyOf: [{ required: ["a"] }, { required: ["b"] }] }] },
-    "{ a?: unknown } & ({ a: unknown } | { b: unknown })",
+    "{ a: unknown } | { a?: unknown; b: unknown }",
   ],
   ["an intersection beside type: object", { type: "object", allOf: [{ required: ["a"] }] }, "{ a: unknown }"],
   ["alternatives", { oneOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] }, "string | string[]"],
@@ -235,6 +235,50 @@ test("a reference to the whole schema and one that contains only itself are prin
 
   expect(printDefinitions(list)).toBe("type CreateOutput = { next?: CreateOutput };");
   expect(printDefinitions(loop)).toBe("type A = unknown;\ntype B = unknown;");
+});
+
+test("a reference with annotations beside it has the name of its definition, and its own documentation", () => {
+  const printed = printDefinitions({
+    $ref: "#/$defs/list",
+    $defs: {
+      anything: { description: "Any value." },
+      base: { type: "object", properties: { id: { type: "string" } } },
+      item: {
+        description: "An item.",
+        allOf: [{ $ref: "#/$defs/base" }, { type: "object", properties: { parent: { $ref: "#/$defs/item" } } }],
+      },
+      either: { anyOf: [{ $ref: "#/$defs/item" }, { $ref: "#/$defs/base" }] },
+      list: {
+        type: "object",
+        properties: {
+          first: { description: "The first one.", $ref: "#/$defs/item" },
+          last: { title: "The last one", allOf: [{ $ref: "#/$defs/item" }] },
+          next: { anyOf: [{ $ref: "#/$defs/item" }, { type: "null" }] },
+          other: { anyOf: [{ $ref: "#/$defs/either" }, { type: "null" }] },
+          any: { $ref: "#/$defs/anything" },
+          rest: {},
+        },
+      },
+    },
+  });
+
+  expect(printed).toBe(`/** Any value. */
+type Anything = unknown;
+type Base = { id?: string };
+type Either = Item | Base;
+/** An item. */
+type Item = { id?: string; parent?: Item };
+type List = {
+  /** The first one. */
+  first?: Item;
+  /** The last one */
+  last?: Item;
+  next?: Item | null;
+  other?: Item | Base | null;
+  /** Any value. */
+  any?: unknown;
+  rest?: unknown;
+};`);
 });
 
 test("a definition that several operations have is printed once, and different ones of the same name get numbers", () => {

@@ -1,6 +1,6 @@
 import { getOwn, isObject } from "../internal/objects.ts";
 import { toPrintable, truncate } from "../internal/text.ts";
-import { hasType, impliedTypesOf, prefixOf, type SchemaObject, typesOf } from "../schema/model.ts";
+import type { Shape } from "../schema/model.ts";
 import {
   type Contract,
   type ContractSchema,
@@ -18,20 +18,13 @@ const maxLength = 100;
 const maxProperties = 3;
 /** Maximum length of a doc comment. Foreign descriptions may have any length. */
 const maxDocsLength = 10_000;
-/** Maximum depth of a type. Deeper parts are `unknown`. */
-const maxDepth = 200;
+/** Maximum depth and number of parts of a type. Others are `unknown`. */
+const [maxDepth, maxParts] = [200, 20_000];
 
-/** A printed type: one string for each alternative. `undefined` is `unknown`, and an empty list `never`. */
-type Printed = { readonly texts: readonly string[]; readonly isIntersection?: boolean } | undefined;
+/** A printed type: one string for each alternative, none for `never`. */
+type Printed = readonly string[];
 
-const never: Printed = { texts: [] };
-const anyObject = "{ [key: string]: unknown }";
-/** The types that JSON Schema or TypeBox name unlike TypeScript, and those that they name like it. */
-const primitives: ReadonlyMap<string, string> = new Map([
-  ["integer", "number"],
-  ["void", "undefined"],
-  ...["null", "string", "number", "boolean", "bigint", "undefined"].map((name): [string, string] => [name, name]),
-]);
+const unknown: Printed = ["unknown"];
 
 /**
  * Prints one declaration file for these operations, as callers see them: the type `Operations` with input, output and
@@ -89,8 +82,8 @@ export function printSignature(spec: ContractSpec): Signature {
   };
 }
 
-function printDefinition({ name, schema, owner, isUnguarded }: Definition): string {
-  return `${printDocs(docsOf(schema))}type ${name} = ${isUnguarded ? "unknown" : printType(owner, "", schema)}`;
+function printDefinition({ name, schema, shape, owner }: Definition): string {
+  return `${printDocs(docsOf(schema))}type ${name} = ${join(new TypePrinter(owner, "").print(shape, false))}`;
 }
 
 function printOperation(contract: Contract, prefix: string): string {
@@ -117,90 +110,72 @@ export function printBlock(start: string, members: readonly string[]): string {
   return `${start}\n${members.map((member) => `  ${member.replaceAll("\n", "\n  ")};\n`).join("")}`;
 }
 
-/**
- * Prints a schema, or a part of it, as a type.
- * @param prefix - what precedes the names of definitions
- */
-function printType(owner: ContractSchema, prefix = "", part: unknown = owner.schema): string {
-  return join(new TypePrinter(owner, prefix).print(part));
+/** @param prefix - what precedes the names of definitions */
+function printType(schema: ContractSchema, prefix = ""): string {
+  return join(new TypePrinter(schema, prefix).print(schema.model.root));
 }
 
 class TypePrinter {
-  readonly #owner: ContractSchema;
+  readonly #schema: ContractSchema;
   readonly #prefix: string;
-  #depth = 0;
+  /** Shapes around the one that is printed. Those that contain themselves without a name are `unknown` in themselves. */
+  readonly #outer = new Set<Shape>();
+  #left = maxParts;
 
-  constructor(owner: ContractSchema, prefix: string) {
-    this.#owner = owner;
+  constructor(schema: ContractSchema, prefix: string) {
+    this.#schema = schema;
     this.#prefix = prefix;
   }
 
-  print(schema: unknown): Printed {
-    if (!isObject(schema) || this.#depth > maxDepth) return schema === false ? never : undefined;
-    this.#depth++;
-    const { $ref, allOf, anyOf, oneOf } = schema;
-    const target = typeof $ref === "string" ? this.#owner.follow(schema) : undefined;
-    const reference = isObject(target) ? { texts: [this.#prefix + target.name] } : this.print(target);
-    const isAlone = target !== undefined && this.#owner.ignoresSiblings;
-    const all = Array.isArray(allOf) ? allOf.map((part) => this.print(part)) : [];
-    const unions = [anyOf, oneOf].map((list) => Array.isArray(list) && unite(list.map((part) => this.print(part))));
-    this.#depth--;
-    if (isAlone) return reference;
-    return intersect([reference, ...this.#printOwn(schema), ...all, ...unions.filter((union) => union !== false)]);
+  /** @param isNamed - whether a shape that has a name is printed as this name */
+  print(shape: Shape, isNamed = true): Printed {
+    const name = isNamed ? this.#schema.definitionOf(shape)?.name : undefined;
+    if (name !== undefined) return [this.#prefix + name];
+    if (this.#outer.has(shape) || this.#outer.size > maxDepth || --this.#left < 0) return unknown;
+    this.#outer.add(shape);
+    const printed = this.#printParts(shape);
+    this.#outer.delete(shape);
+    return printed;
   }
 
-  /** Prints the values that a schema lists, or else its types. */
-  #printOwn(schema: SchemaObject): Printed[] {
-    const types = typesOf(schema) ?? impliedTypesOf([schema]);
-    const isTyped = (value: unknown) => types === undefined || types.some((type) => hasType(value, type));
-    const lists = [Object.hasOwn(schema, "const") ? [schema["const"]] : undefined, schema["enum"]].filter(
-      Array.isArray,
-    );
-    if (lists.length > 0) return lists.map((list) => ({ texts: list.filter(isTyped).map(printLiteral) }));
-    return types === undefined ? [] : [unite(types.map((type) => this.#printTyped(type, schema)))];
+  #printParts(shape: Shape): Printed {
+    const { kind, values, alternatives } = shape;
+    const isUnion = shape.schemas.some(({ anyOf, oneOf }) => anyOf ?? oneOf);
+    if (values !== undefined && !(isUnion && alternatives.length > 0)) return values.map(printLiteral);
+    // A union in a union has no name there: TypeScript cannot resolve a union that refers to itself outside of objects.
+    if (alternatives.length > 0)
+      return unite(alternatives.map((each) => this.print(each.shape, each.shape.kind !== "union")));
+    if (kind === "object" || kind === "map") return [this.#printObject(shape)];
+    if (kind === "array" || kind === "tuple") return [this.#printArray(shape)];
+    return kind === "never" ? [] : [kind === "integer" ? "number" : kind === "bytes" ? "unknown" : kind];
   }
 
-  #printTyped(type: string, schema: SchemaObject): Printed {
-    if (type === "object") return { texts: [this.#printObject(schema)] };
-    if (type === "array") return { texts: [this.#printArray(schema)] };
-    const name = primitives.get(type);
-    return name === undefined ? undefined : { texts: [name] };
-  }
-
-  #printArray(schema: SchemaObject): string {
-    const { items, additionalItems, minItems, maxItems } = schema;
-    const prefix = prefixOf(schema);
-    const isFull = prefix.length > 0 && typeof maxItems === "number" && maxItems <= prefix.length;
-    const rest = this.print(Array.isArray(items) ? additionalItems : items);
-    const others = isFull || rest?.texts.length === 0 ? undefined : printElement(rest, "[]");
-    if (prefix.length === 0) return others ?? "[]";
-    const elements = prefix.map((item, index) => {
-      return printElement(this.print(item), index < Number(minItems ?? 0) ? "" : "?");
+  #printArray(shape: Shape): string {
+    const { prefixLength, limits } = shape;
+    const [rest = [], ...reversed] = Array.from({ length: prefixLength + 1 }, (_, index) => {
+      return this.print(shape.element(index));
+    }).reverse();
+    const prefix = reversed.reverse();
+    const others = rest.length === 0 ? [] : [printElement(rest, "[]")];
+    if (prefixLength === 0) return others[0] ?? "[]";
+    const end = prefix.findIndex((element) => element.length === 0);
+    const elements = (end < 0 ? prefix : prefix.slice(0, end)).map((element, index) => {
+      return printElement(element, index < Number(limits["minItems"] ?? 0) ? "" : "?");
     });
-    return `[${[...elements, ...(others === undefined ? [] : [`...${others}`])].join(", ")}]`;
+    return `[${[...elements, ...others.map((each) => `...${each}`)].join(", ")}]`;
   }
 
-  #printObject({ properties, required, additionalProperties, patternProperties }: SchemaObject): string {
-    const patterns = isObject(patternProperties) ? Object.values(patternProperties) : undefined;
-    const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []);
-    const listed = new Map<string, unknown>(Object.entries(isObject(properties) ? properties : {}));
-    for (const name of names) {
-      if (listed.has(name)) continue;
-      if (patterns === undefined) listed.set(name, additionalProperties);
-      else names.delete(name); // Its type may depend on a pattern.
-    }
-    const types = [...listed].map(([name, schema]) => ({ name, schema, type: this.print(schema) }));
-    const members = types.map(({ name, schema, type }) => {
-      return `${printDocs(docsOf(schema))}${toPropertyName(name)}${names.has(name) ? "" : "?"}: ${join(type)}`;
+  #printObject(shape: Shape): string {
+    const types = [...shape.properties].map(([name, part]) => ({ ...part, name, type: this.print(part.shape) }));
+    const members = types.map(({ name, shape: part, isRequired, type }) => {
+      const [outer] = part.schemas;
+      const docs = outer === this.#schema.definitionOf(part)?.schema ? undefined : docsOf(outer);
+      return `${printDocs(docs)}${toPropertyName(name)}${isRequired ? "" : "?"}: ${join(type)}`;
     });
-    const isImplicit = additionalProperties === undefined && patterns === undefined && types.length > 0;
-    const rest = isImplicit
-      ? never
-      : unite([...(patterns ?? []), additionalProperties].map((part) => this.print(part)));
-    if (rest === undefined || rest.texts.length > 0 || types.length === 0) {
+    if (types.length === 0 || shape.isOpen) {
       // The index signature must include the types of all properties.
-      const isOptional = types.some(({ name }) => !names.has(name));
-      const index = unite([rest, ...types.map(({ type }) => type), isOptional ? { texts: ["undefined"] } : never]);
+      const missing = types.every(({ isRequired }) => isRequired) ? [] : ["undefined"];
+      const index = unite([this.print(shape.rest), ...types.map(({ type }) => type), missing]);
       members.push(`[key: string]: ${join(index)}`);
     }
     const line = `{ ${members.join("; ")} }`;
@@ -210,34 +185,18 @@ class TypePrinter {
 }
 
 function unite(parts: readonly Printed[]): Printed {
-  if (parts.includes(undefined)) return undefined;
-  const [first, ...others] = parts.filter((part) => part!.texts.length > 0);
-  return others.length === 0 ? (first ?? never) : { texts: [first, ...others].flatMap((part) => part!.texts) };
+  const texts = new Set(parts.flat());
+  return texts.has("unknown") ? unknown : [...texts];
 }
 
-function intersect(parts: readonly Printed[]): Printed {
-  const byText = new Map(parts.flatMap((part) => (part === undefined ? [] : [[join(part), part]])));
-  if (byText.has("never")) return never;
-  // `type: object` adds nothing to a type that describes an object already.
-  if (byText.size > 1) byText.delete(anyObject);
-  const [first, ...others] = [...byText.values()];
-  if (others.length === 0) return first;
-  const isUnion = ({ texts }: { texts: readonly string[] }) => new Set(texts).size > 1;
-  const texts = [...byText].map(([text, part]) => (isUnion(part) ? `(${text})` : text));
-  return { texts: [texts.join(" & ")], isIntersection: true };
-}
-
-function join(type: Printed): string {
-  if (type === undefined) return "unknown";
-  const parts = [...new Set(type.texts)];
+function join(parts: Printed): string {
   const line = parts.join(" | ");
   if (line === "") return "never";
   return line.length <= maxLength || line.includes("\n") ? line : parts.map((part) => `\n  | ${part}`).join("");
 }
 
 function printElement(type: Printed, suffix: string): string {
-  const isCompound = type !== undefined && (type.isIntersection || new Set(type.texts).size > 1);
-  return isCompound && suffix !== "" ? `(${join(type)})${suffix}` : join(type) + suffix;
+  return type.length > 1 && suffix !== "" ? `(${join(type)})${suffix}` : join(type) + suffix;
 }
 
 function printLiteral(value: unknown): string {

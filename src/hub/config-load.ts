@@ -7,7 +7,7 @@ import { nodeFileSystem } from "../node/index.ts";
 import { CallError } from "../operation/index.ts";
 import type { ResolvedConfig } from "./config.ts";
 import { resolveText } from "./config-resolve.ts";
-import { locateInProgram, malformed, type ParsedText, parseText, readText } from "./config-text.ts";
+import { malformed, type ParsedText, parseText, readText } from "./config-text.ts";
 import type { Environment } from "./config-variables.ts";
 
 /** Names of configuration files, in the order in which they are listed in messages. */
@@ -48,8 +48,8 @@ export async function findConfig(folder: string): Promise<string | undefined> {
 
 /**
  * Reads a configuration file and checks it. A TypeScript or JavaScript file is run. In JSON and YAML, `${NAME}` and
- * `${file:path}` are expanded in `auth`, `headers`, `env` and `url` of sources. Throws `VALIDATION_ERROR` with the
- * position of each mistake. Messages never contain values of the file or of the environment.
+ * `${file:path}` are expanded in `auth`, `headers`, `env` and `url` of sources. Throws `VALIDATION_ERROR` with all
+ * mistakes and, in JSON and YAML, their positions. Messages never contain values of the file or of the environment.
  */
 export async function loadConfig(path: string, options: LoadConfigOptions = {}): Promise<LoadedConfig> {
   const file = resolve(path);
@@ -75,7 +75,7 @@ async function parse(file: string): Promise<ParsedText> {
 }
 
 async function runProgram(file: string): Promise<ParsedText> {
-  const text = await readText(file);
+  await readText(file); // Its own error for a file that is missing or too large.
   const load = () => nodeFileSystem.import(pathToFileURL(file).href);
   let module: unknown;
   try {
@@ -93,7 +93,7 @@ async function runProgram(file: string): Promise<ParsedText> {
   }
   const value = getOwn(module, "default");
   if (value === undefined) throw malformed(file, "has no default export. Write: export default defineConfig({ … })");
-  return { value, locate: (path) => locateInProgram(text, path) };
+  return { value, locate: () => undefined };
 }
 
 /** Returns the line of a file in which an error occurred. Columns are those of transpiled code. */

@@ -247,35 +247,19 @@ describe("mistakes in programs", () => {
     [
       "an unknown key",
       'export default {\n  sources: { a: { opanapi: "x" } },\n};',
-      '#:2:19: "sources.a.opanapi" is not a known key. Did you mean "openapi"?',
-    ],
-    [
-      "a key in quotes, after comments and strings with braces",
-      'export default {\n  // sources of "all" {\n  "sources": { a: { modules: "}{" /* } */ }, "b": { \'modules\': 1 } },\n};',
-      '#:3:53: "sources.b.modules" must be a string.',
+      '#: "sources.a.opanapi" is not a known key. Did you mean "openapi"?',
     ],
     [
       "an element of an array",
       'export default {\n  rules: [\n    { match: "a", deny: true },\n    { match: 1 },\n  ],\n};',
-      '#:4:7: "rules[1].match" must be a string that is not empty.',
+      '#: "rules[1].match" must be a string that is not empty.',
     ],
-    [
-      "a shorthand",
-      "const serve = { port: -1 };\nexport default {\n  serve };",
-      '#:1:17: "serve.port" must be a port: an integer from 0 to 65535.',
-    ],
-    ["a computed value", 'export default Object.fromEntries([["ser" + "ve", 1]]);', '#: "serve" must be an object.'],
     [
       "a missing default export",
       "export const config = {};",
       "#: The configuration has no default export. Write: export default defineConfig({ … })",
     ],
-    [
-      "keys in comments, and in sources with the same name",
-      'export default {\n  // The sources: serve: 1\n  sources: { serve: { modules: "a" } },\n  /* serve: */ serve: { port: "1" },\n};',
-      '#:4:25: "serve.port" must be a port: an integer from 0 to 65535.',
-    ],
-    ["a Map", "export default {\n  sources: new Map(),\n};", '#:2:3: "sources" must be an object.'],
+    ["a Map", "export default {\n  sources: new Map(),\n};", '#: "sources" must be an object.'],
     [
       "an object that contains itself",
       "const rules = [];\nrules.push({ match: rules });\nexport default { rules };",
@@ -300,7 +284,7 @@ describe("mistakes in programs", () => {
     [
       "a function in a place where none is allowed",
       "export default { serve: { port() {} } };",
-      '#:1:27: "serve.port" must be a port: an integer from 0 to 65535.',
+      '#: "serve.port" must be a port: an integer from 0 to 65535.',
     ],
   ])("%s", async (_, text, message) => {
     const found = await messageOf("operations.config.mjs", text);
@@ -342,7 +326,7 @@ export default { sources: { a: { openapi: "x",
   headers: { "x-key": env("TOKEN") } } } };`;
 
     expect(await messageOf("operations.config.mjs", text)).toBe(
-      '#:3:14: "sources.a.headers.x-key" cannot be used: the variable TOKEN is not set.',
+      '#: "sources.a.headers.x-key" cannot be used: the variable TOKEN is not set.',
     );
   });
 

@@ -121,64 +121,6 @@ function locateInYAML(text: string, root: unknown, path: ConfigPath): TextPositi
   return isNode(found) && found.range ? toPosition(text, found.range[0]) : undefined;
 }
 
-/**
- * Returns the position of a key in the text of a program, as far as the configuration is written as object literals.
- * Values that the program computes have no position.
- */
-export function locateInProgram(text: string, [first, ...rest]: ConfigPath): TextPosition | undefined {
-  const tokens = tokensOf(text);
-  const isNamed = (at: number, key: unknown) => tokens[at]!.token.replace(/^(["'`])(.*)\1$/s, "$2") === key;
-  // A source may have the name of a key, so the one with the fewest brackets around it is meant.
-  const [start] = [...tokens.keys()]
-    .filter((at) => isNamed(at, first) && /^[:=]$/.test(tokens[at + 1]?.token ?? ""))
-    .sort((one, other) => tokens[one]!.depth - tokens[other]!.depth);
-  if (start === undefined) return undefined;
-  let found = start;
-  let value = start + 2;
-  for (const key of rest) {
-    const members = membersOf(tokens, value);
-    const member = typeof key === "number" ? members[key] : members.find((at) => isNamed(at, key));
-    if (member === undefined) break;
-    found = member;
-    value = typeof key === "number" ? member : member + 2;
-  }
-  return toPosition(text, tokens[found]!.index);
-}
-
-/** A token of a program, and the number of brackets around it. */
-interface Token {
-  token: string;
-  index: number;
-  depth: number;
-}
-
-/** Matches strings, comments, words and all other characters of a program. */
-const tokenPattern =
-  /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|\/\/.*|\/\*[\s\S]*?\*\/|[^\s"'`/{}[\](),:=]+|\S/g;
-
-/** Returns the tokens of a program, except comments. */
-function tokensOf(text: string): Token[] {
-  let depth = 0;
-  const all = Array.from(text.matchAll(tokenPattern), ({ 0: token, index }) => {
-    if (/^[}\])]/.test(token)) depth--;
-    const found = { token, index, depth };
-    if (/^[{[(]/.test(token)) depth++;
-    return found;
-  });
-  return all.filter(({ token }) => !/^\/[/*]/.test(token));
-}
-
-/** Returns where the members of the object or array literal begin that begins at a token. */
-function membersOf(tokens: readonly Token[], start: number): number[] {
-  const outer = tokens[start]?.depth ?? 0;
-  const members: number[] = [];
-  for (let at = start; (tokens[at + 1]?.depth ?? outer) > outer; at++) {
-    const { token, depth } = tokens[at]!;
-    if (at === start || (token === "," && depth === outer + 1)) members.push(at + 1);
-  }
-  return members;
-}
-
 function toPosition(text: string, offset: number): TextPosition {
   const lines = text.slice(0, offset).split(/\r\n|\n|\r/);
   return { line: lines.length, column: lines.at(-1)!.length + 1 };

@@ -2,7 +2,6 @@ import { roughSize } from "../call/rough-size.ts";
 import { BoundedMap } from "../internal/bounded.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
-import { redactMember, redactText } from "../internal/secrets.ts";
 import { truncate } from "../internal/text.ts";
 import type { Identity, ResponseEnvelope } from "../operation/index.ts";
 import type { MiddlewareCall, OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
@@ -10,6 +9,7 @@ import { type CallRecord, findIn, type RecordFilter } from "./call-records.ts";
 import type { HistoryConfig } from "./config.ts";
 import { openRecordFile } from "./history-file.ts";
 import { type RecordLimits, RecordLog } from "./record-log.ts";
+import { redactMember, redactText } from "./redaction.ts";
 
 const log = logger("hub");
 

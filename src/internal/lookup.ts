@@ -46,7 +46,7 @@ export function createLookup<T>({ label, find, names, dispose }: LookupSource<T>
     [Symbol.toStringTag]: label,
     [Symbol.asyncDispose]: dispose,
   };
-  setInspection(target, () => inspectNames(label, names())); // Node inspects the target of a proxy.
+  setInspection(target, () => `[${label}]`); // Node inspects the target of a proxy.
   return new Proxy(target as Record<string, T>, {
     get: (own, key) => (typeof key === "string" ? read(key) : undefined) ?? own[key as string],
     has: (_, key) => list().includes(key as string),
@@ -58,9 +58,6 @@ export function createLookup<T>({ label, find, names, dispose }: LookupSource<T>
 }
 
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
-
-/** Maximum number of names that are listed when an object is inspected. */
-const maxInspectedNames = 20;
 
 /** Formats a value, as `util.inspect` does. */
 type Format = (value: unknown, options: object) => string;
@@ -74,12 +71,4 @@ export function setInspection<T extends object>(
     return inspect(this, options, format);
   };
   Object.defineProperty(target, inspectCustom, { value, configurable: true });
-}
-
-/** Formats a label and the first names, as in `[client: "task", "user"]`. */
-export function inspectNames(label: string, names: Iterable<string>): string {
-  const all = [...new Set(names)];
-  const shown = all.slice(0, maxInspectedNames).map((name) => JSON.stringify(name));
-  if (all.length > shown.length) shown.push(`and ${all.length - shown.length} more`);
-  return shown.length === 0 ? `[${label}]` : `[${label}: ${shown.join(", ")}]`;
 }

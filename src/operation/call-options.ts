@@ -1,17 +1,20 @@
+import { describeValue } from "../internal/text.ts";
+import type { SubscribeOptions } from "./context.ts";
 import type { CallError } from "./error.ts";
 import { validationError } from "./validation-error.ts";
 
 const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
 
-/** Returns a `VALIDATION_ERROR` if the deadline, signal or timeout of a call is invalid. */
-export function checkCallOptions(
-  operationId: string,
-  deadline: unknown,
-  signal: unknown,
-  timeout?: unknown,
-): CallError | undefined {
-  if (timeout !== undefined && (typeof timeout !== "number" || !(timeout > 0))) {
-    return invalidOption(operationId, "timeout", "must be a number of milliseconds above 0, or Infinity");
+const durations = ["timeout", "idleTimeout"] as const;
+
+/** Returns a `VALIDATION_ERROR` if an option that limits a call is invalid. Its caller may have passed any value. */
+export function checkCallOptions(operationId: string, options: SubscribeOptions): CallError | undefined {
+  const { deadline, signal } = options;
+  for (const name of durations) {
+    const value = options[name];
+    if (value === undefined || (typeof value === "number" && value > 0)) continue;
+    const message = `must be a number of milliseconds above 0, or Infinity, not ${describeValue(value)}`;
+    return invalidOption(operationId, name, message);
   }
   if (deadline !== undefined && (typeof deadline !== "number" || Number.isNaN(deadline))) {
     return invalidOption(operationId, "deadline", deadlineHint);

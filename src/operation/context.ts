@@ -46,10 +46,6 @@ export interface SubscribeOptions extends CallOptions {
    * Maximum time in ms to wait for the next value before the subscription fails with `TIMEOUT`. @default no limit
    */
   idleTimeout?: number | undefined;
-  /** Maximum number of values that the serving peer may send ahead of the consumer. Ignored in process. @default 64 */
-  credit?: number | undefined;
-  /** Approximate bytes that the serving peer may send ahead; `Infinity` for no limit. Ignored in process. @default 1 MiB */
-  creditBytes?: number | undefined;
 }
 
 /** Options without those that a client, or the call of a handler, has already set. */

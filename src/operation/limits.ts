@@ -1,7 +1,6 @@
-import { describeValue, quote } from "../internal/text.ts";
+import { describeValue } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
 import type { CallError } from "./error.ts";
-import { mapError } from "./map-error.ts";
 import { validationError } from "./validation-error.ts";
 
 /** The default of every limit. */
@@ -69,8 +68,6 @@ export function resolveLimits<T extends Required<Limits> = Required<Limits>>(
 
 /** What options of both kinds may have. */
 interface OptionRule {
-  /** The operation whose call has the option, for the message. @default none, for a configuration */
-  operationId?: string;
   /** `Infinity` is allowed. Use it only where the option documents that it means "never" or "no limit". */
   infinite?: boolean;
 }
@@ -93,14 +90,14 @@ export function resolveDuration<T extends number | undefined>(
   option: string,
   value: unknown,
   fallback: T,
-  { zero = false, infinite = false, untimed = false, operationId }: DurationRule = {},
+  { zero = false, infinite = false, untimed = false }: DurationRule = {},
 ): number | T {
   if (value === undefined) return fallback;
   if (infinite && value === Number.POSITIVE_INFINITY) return value;
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0 || (value === 0 && !zero)) {
     const range = zero ? "0 or above" : "above 0";
     const expected = `a number of milliseconds ${range}`;
-    throw invalidNumber(option, value, infinite ? `${expected}, or Infinity` : expected, operationId);
+    throw invalidNumber(option, value, infinite ? `${expected}, or Infinity` : expected);
   }
   return untimed ? value : Math.min(Math.ceil(value), maxTimerDelay);
 }
@@ -120,7 +117,7 @@ export function resolveCount<T extends number | undefined>(
   option: string,
   value: unknown,
   fallback: T,
-  { min, max, infinite = false, required = false, operationId }: CountRule,
+  { min, max, infinite = false, required = false }: CountRule,
 ): number | T {
   if (value === undefined && !required) return fallback;
   if (infinite && value === Number.POSITIVE_INFINITY) return value;
@@ -129,27 +126,11 @@ export function resolveCount<T extends number | undefined>(
     if (count >= min && count <= (max ?? count)) return count;
   }
   const expected = max === undefined ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`;
-  throw invalidNumber(option, value, infinite ? `${expected}, or Infinity` : expected, operationId);
+  throw invalidNumber(option, value, infinite ? `${expected}, or Infinity` : expected);
 }
 
 /** A configuration error that names the option, its value and the allowed values. */
-function invalidNumber(option: string, value: unknown, expected: string, operationId?: string): CallError {
+function invalidNumber(option: string, value: unknown, expected: string): CallError {
   const path = `/${option.replaceAll(".", "/")}`;
-  const label = operationId === undefined ? "options" : `options of ${quote(operationId)}`;
-  return validationError(label, [{ path, message: `must be ${expected}, not ${describeValue(value)}` }]);
-}
-
-/** Returns a `VALIDATION_ERROR` if `idleTimeout`, `credit` or `creditBytes` of a subscription is invalid. */
-export function checkSubscribeOptions(
-  operationId: string,
-  options: { idleTimeout?: unknown; credit?: unknown; creditBytes?: unknown } | undefined,
-): CallError | undefined {
-  try {
-    resolveDuration("idleTimeout", options?.idleTimeout, undefined, { infinite: true, operationId });
-    resolveCount("credit", options?.credit, undefined, { min: 1, operationId });
-    resolveCount("creditBytes", options?.creditBytes, undefined, { min: 1, infinite: true, operationId });
-    return undefined;
-  } catch (error) {
-    return mapError(error);
-  }
+  return validationError("options", [{ path, message: `must be ${expected}, not ${describeValue(value)}` }]);
 }

@@ -1,4 +1,3 @@
-import { setInspection } from "../internal/lookup.ts";
 import {
   type CallOptions,
   type ClientAny,
@@ -48,9 +47,7 @@ function createOperation(core: RegistryCore, id: string, base: CallOptions): Any
       yield answer;
     }
   }
-  const operation = Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
-  setInspection(operation, () => `[client.${id}]`);
-  return operation;
+  return Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
 }
 
 /** Creates an env for code outside a handler. Every call is checked against the given identity. */

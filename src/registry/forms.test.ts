@@ -23,26 +23,17 @@ describe.each(makers)("a %s as a string", (label, make) => {
   test("has a string form and never calls an operation", async () => {
     const made = make(createRegistry());
     const namespace = made["test"] as Record<string, unknown>;
-    const shown = '"echo", "toString", "toLocaleString", "valueOf", "toJSON", "then", "constructor", "inspect"';
 
     expect(`${made} ${namespace}`).toBe(`[${label}] [${label}.test]`);
     expect([made, namespace].join()).toBe(`[${label}],[${label}.test]`);
     expect(Number(namespace)).toBeNaN();
     expect((namespace as object).toString()).toBe(`[${label}.test]`);
     expect(Object.prototype.toString.call(namespace)).toBe(`[object ${label}.test]`);
-    expect(inspect(made)).toBe(`[${label}: "test"]`);
-    expect(inspect([namespace], { breakLength: Number.POSITIVE_INFINITY })).toBe(`[ [${label}.test: ${shown}] ]`);
+    expect(inspect([made, namespace])).toBe(`[ [${label}], [${label}.test] ]`);
     expect(JSON.stringify({ made, namespace })).toBe('{"made":{"test":{}},"namespace":{}}');
     expect(await Promise.resolve(namespace)).toBe(namespace);
     expect(Object.keys(namespace)).toEqual(["echo", "constructor", "inspect"]);
     expect(handler).not.toHaveBeenCalled();
-  });
-
-  test("lists a bounded number of names", () => {
-    const registry = new OperationRegistry();
-    for (let count = 0; count < 25; count++) registry.register(operation({ namespace: `n${count}` }));
-
-    expect(inspect(make(registry))).toMatch(/"n19", and 5 more\]$/);
   });
 });
 

@@ -1,5 +1,4 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
-import { inspectNames, setInspection } from "../internal/lookup.ts";
 import { nearest } from "../internal/nearest.ts";
 import { assertObject } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
@@ -67,13 +66,6 @@ class Registry<Known extends KnownOperations = KnownOperations> implements Async
   constructor(options: RegistryOptions = {}) {
     this.#core = new RegistryCore(options);
     cores.set(this, this.#core);
-  }
-
-  static {
-    setInspection(Registry.prototype, (registry) =>
-      // The prototype itself is not a registry.
-      #core in registry ? inspectNames("OperationRegistry", registry.#core.operations.keys()) : "[OperationRegistry]",
-    );
   }
 
   /**

@@ -17,18 +17,17 @@ const driftMessages: Readonly<Record<DriftKind, string>> = {
   mismatch: "{operationId} returned {place}, which does not match its outputSchema. It was not changed.",
 };
 
-/** What an event of one kind has besides the fields of all events. */
-type FactsOf<Kind> = Omit<Extract<RegistryCallEvent, { kind: Kind }>, keyof RegistryCallEventBase | "kind">;
+/** What an event has besides the fields of all events. */
+type Facts<Event = RegistryCallEvent> = Event extends unknown ? Omit<Event, keyof RegistryCallEventBase> : never;
 
 /** Emits an event of a call. */
-export function emitCall<Kind extends RegistryCallEvent["kind"]>(
+export function emitCall(
   core: RegistryCore,
   { requestId, parentRequestId, identity, via }: OperationContext & { readonly via?: string | undefined },
   operationId: string,
-  kind: Kind,
-  facts: FactsOf<Kind>,
+  facts: Facts,
 ): void {
-  const event: RegistryCallEventBase & { kind: Kind } = { kind, requestId, operationId, timestamp: Date.now() };
+  const event: RegistryCallEventBase = { requestId, operationId, timestamp: Date.now() };
   if (parentRequestId !== undefined) event.parentRequestId = parentRequestId;
   if (identity !== undefined) event.identity = identity;
   if (via !== undefined) event.via = via;
@@ -46,10 +45,10 @@ export async function emitOutcome(
   const duration = () => performance.now() - startedAt;
   try {
     const envelope = await result;
-    emitCall(core, context, operationId, "succeeded", { duration: duration(), envelope });
+    emitCall(core, context, operationId, { kind: "succeeded", duration: duration(), envelope });
     return envelope;
   } catch (error) {
-    emitCall(core, context, operationId, "failed", { duration: duration(), error: error as CallError });
+    emitCall(core, context, operationId, { kind: "failed", duration: duration(), error: error as CallError });
     throw error;
   }
 }

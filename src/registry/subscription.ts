@@ -2,7 +2,6 @@ import { ValueIterator } from "../internal/value-iterator.ts";
 import {
   aborted,
   CallError,
-  checkSubscribeOptions,
   mapError,
   type ResponseEnvelope,
   type SubscribeOptions,
@@ -118,10 +117,8 @@ export class Subscription {
     try {
       if (core.calls.hasListeners) {
         this.#startedAt = performance.now();
-        emitCall(core, this.#call, id, "started", {});
+        emitCall(core, this.#call, id, { kind: "started" });
       }
-      const invalid = checkSubscribeOptions(id, this.#options);
-      if (invalid !== undefined) throw markPipelineError(id, invalid);
       core.subscriptions.add(this);
       const { operation, result } = await Call.open(this.#call, this.#input);
       this.#input = undefined;
@@ -152,7 +149,7 @@ export class Subscription {
     if (this.values.isClosed) return; // Reading the data ended the subscription.
     this.values.push(envelope);
     if (this.#startedAt === undefined) return;
-    emitCall(this.#core, this.#call, this.operationId, "yielded", { seq: this.#seq++, envelope });
+    emitCall(this.#core, this.#call, this.operationId, { kind: "yielded", seq: this.#seq++, envelope });
   };
 
   readonly #onFailure = (error: unknown): void => {
@@ -178,8 +175,8 @@ export class Subscription {
     this.#origin?.onEnd?.();
     if (startedAt === undefined) return;
     const duration = performance.now() - startedAt;
-    if (error === undefined) emitCall(this.#core, this.#call, this.operationId, "succeeded", { duration });
-    else emitCall(this.#core, this.#call, this.operationId, "failed", { duration, error });
+    const outcome = error === undefined ? { kind: "succeeded" as const } : { kind: "failed" as const, error };
+    emitCall(this.#core, this.#call, this.operationId, { ...outcome, duration });
   }
 
   /** Runs the cleanup of a handler that is suspended at a `yield`, and waits for it. */

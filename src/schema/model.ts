@@ -3,6 +3,7 @@ import { readPointer } from "../internal/json-pointer.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 import { decodePercent } from "../internal/urls.ts";
 import {
+  applicators,
   assertions,
   copySubschemas,
   dialectOf,
@@ -11,7 +12,7 @@ import {
   type SchemaObject,
 } from "./keywords.ts";
 
-export { assertions, copySubschemas, type SchemaObject };
+export { applicators, copySubschemas, forEachSubschema, type SchemaObject };
 
 /** The form of the values that a schema describes. `undefined` and `bigint` are types of TypeBox without a JSON form. */
 export type Kind =
@@ -43,36 +44,25 @@ export interface Property {
 
 /** One form of the values of a union. */
 export interface Alternative {
-  /** The member as it is written. */
-  schema: unknown;
   /** What its values are, including what the schema around the union demands. */
   shape: Shape;
   /** Its title, or else the name of its definition; `undefined` if it has neither. */
   name: string | undefined;
 }
 
-/** The schemas that apply to one value. A schema with nothing but a reference is left out. */
-interface Parts {
-  schemas: SchemaObject[];
-  /** Whether one of them is `false`. */
-  isNever: boolean;
-}
-
-/** Maximum number of unions on the path to an alternative. Unions may be recursive. */
-const maxUnions = 16;
 /** Maximum number of schemas in all alternatives of a document. Unions may be nested; those beyond it are not resolved. */
 const maxAlternativeParts = 100_000;
 /** The base of a document without `$id`: relative ids need an absolute base to be compared. */
 const anonymousBase = "schema:///";
+/** What `false` means. */
+const nothing: SchemaObject = { enum: [] };
 
 /** How a bound of several schemas combines: the greatest, or the smallest. */
-const bounds: ReadonlyMap<string, (a: number, b: number) => number> = new Map(
-  (
-    "minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems " +
-    "minProperties maxProperties"
-  )
-    .split(" ")
-    .map((keyword) => [keyword, /^(?:min|exclusiveMin)/.test(keyword) ? Math.max : Math.min]),
+const bounds = new Map(
+  ["minLength", "minimum", "exclusiveMinimum", "minItems", "minProperties"].flatMap((keyword) => [
+    [keyword, Math.max],
+    [keyword.replace("min", "max").replace("Min", "Max"), Math.min],
+  ]),
 );
 const singles = ["pattern", "format", "multipleOf", "uniqueItems"];
 
@@ -82,13 +72,6 @@ const impliedTypes: ReadonlyMap<string, readonly string[]> = new Map([
   ["array", "items prefixItems additionalItems minItems maxItems uniqueItems".split(" ")],
 ]);
 const simpleKinds = ["string", "number", "integer", "boolean", "undefined", "bigint"] as const;
-
-/** The assertions that a {@link Shape} expresses. */
-const expressed: ReadonlySet<string> = new Set([
-  ...["$ref", "allOf", "anyOf", "oneOf", "const", "enum", "type"],
-  ...["properties", "required", "additionalProperties", "items", "prefixItems", "additionalItems"],
-  ...bounds.keys(),
-]);
 
 const models = new WeakMap<object, SchemaModel>();
 
@@ -108,10 +91,10 @@ export class SchemaModel {
   partsLeft = maxAlternativeParts;
   readonly #document: unknown;
   readonly #shapes = new Map<string, Shape>();
-  readonly #numbers = new Map<object, number>();
-  /** Resources by URI, and anchors by URI with fragment. */
+  readonly #numbers = new Map<unknown, number>();
+  /** Resources and anchors by URI. */
   readonly #targets = new Map<string, unknown>();
-  readonly #bases = new Map<object, string>();
+  readonly #bases = new Map<unknown, string>();
 
   constructor(document: unknown) {
     this.#document = document;
@@ -127,10 +110,10 @@ export class SchemaModel {
    * Returns the shape of the values that all these schemas accept.
    * @param chosen - unions that were replaced by one of their members
    */
-  shape(schemas: readonly unknown[], chosen: ReadonlySet<unknown> = new Set()): Shape {
-    const parts = this.collect(schemas);
-    const key = [...parts.schemas, parts.isNever, ...chosen].map((part) => this.#numberOf(part)).join();
-    const shape = this.#shapes.get(key) ?? new Shape(this, parts, chosen);
+  shape(given: readonly unknown[], chosen: ReadonlySet<unknown> = new Set()): Shape {
+    const schemas = this.collect(given);
+    const key = [schemas, [...chosen]].map((parts) => parts.map((part) => this.#numberOf(part)).join()).join(" ");
+    const shape = this.#shapes.get(key) ?? new Shape(this, schemas, chosen);
     this.#shapes.set(key, shape);
     return shape;
   }
@@ -140,80 +123,57 @@ export class SchemaModel {
    * @param holder - the schema with the reference, which determines the base if the document has several `$id`s
    */
   resolve(reference: string, holder: object): unknown {
-    if (this.#targets.size === 0) this.#readNames(this.#document, anonymousBase);
-    const rootBase = isObject(this.#document) ? this.#bases.get(this.#document) : undefined;
-    const uri = joinURI(reference, this.#bases.get(holder) ?? rootBase ?? anonymousBase) ?? "";
+    if (this.#targets.size === 0) this.#readNames();
+    const uri = joinURI(reference, this.#bases.get(holder) ?? this.#bases.get(this.#document) ?? anonymousBase) ?? "";
     const [resource = "", fragment = ""] = uri.split("#");
     const pointer = decodePercent(fragment);
-    if (pointer !== undefined && pointer !== "" && !pointer.startsWith("/")) {
-      return this.#targets.get(`${resource}#${pointer}`);
-    }
-    const target = pointer === undefined ? undefined : readPointer(this.#targets.get(resource), pointer);
-    // A pointer may lead below an unknown keyword, where nothing was read yet.
-    if (isObject(target) && !this.#bases.has(target)) this.#readNames(target, resource);
-    return target;
+    return pointer !== undefined && (this.#targets.get(uri) ?? readPointer(this.#targets.get(resource), pointer));
   }
 
-  /** Returns the schemas that apply to the same value: these, targets of references and members of `allOf`. */
-  collect(given: readonly unknown[]): Parts {
+  /**
+   * Returns the schemas that apply to the same value: these, targets of references and members of `allOf`. A schema with
+   * nothing but a reference is left out.
+   */
+  collect(given: readonly unknown[]): SchemaObject[] {
     const found = new Set<SchemaObject>();
-    const skipped = new Set<unknown>();
+    const seen = new Set<unknown>();
     const pending = [...given].reverse();
     while (pending.length > 0) {
       const schema = pending.pop();
-      if (schema === false) return { schemas: [], isNever: true };
-      if (!isObject(schema) || found.has(schema) || skipped.has(schema)) continue;
+      if (schema === false) return [nothing];
+      if (!isObject(schema) || seen.has(schema)) continue;
+      seen.add(schema);
       const { $ref, allOf, anyOf, oneOf } = schema;
       const target = typeof $ref === "string" ? this.resolve($ref, schema) : undefined;
       const isAlone = target !== undefined && (this.ignoresSiblings || Object.keys(schema).length === 1);
-      if (isAlone) skipped.add(schema);
-      else {
+      if (!isAlone) {
         found.add(schema);
         const alone = [anyOf, oneOf].filter((union) => Array.isArray(union) && union.length === 1);
         pending.push(...[allOf, ...alone].flatMap((list) => (Array.isArray(list) ? list : [])).reverse());
       }
       pending.push(target);
     }
-    return { schemas: [...found], isNever: false };
-  }
-
-  /** Returns a value with all schemas that it refers to, directly or through others. */
-  withTargets(value: unknown): unknown[] {
-    const found = new Set([value]);
-    for (const each of found) {
-      JSON.stringify(each, (key, held: unknown) => {
-        if (key === "$ref" && typeof held === "string") found.add(this.resolve(held, {}));
-        return held;
-      });
-    }
     return [...found];
   }
 
-  #numberOf(part: unknown): number | string {
-    if (typeof part !== "object" || part === null) return String(part);
+  #numberOf(part: unknown): number {
     const number = this.#numbers.get(part) ?? this.#numbers.size;
     this.#numbers.set(part, number);
     return number;
   }
 
-  #readNames(document: unknown, base: string): void {
-    if (!this.#targets.has(base)) this.#targets.set(base, document);
-    const pending: Array<[schema: unknown, base: string]> = [[document, base]];
+  #readNames(): void {
+    const pending: Array<[schema: unknown, base: string]> = [[this.#document, anonymousBase]];
+    this.#targets.set(anonymousBase, this.#document);
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const [schema, outer] = next;
       if (!isObject(schema) || this.#bases.has(schema)) continue;
-      let own = outer;
-      const { $id = this.ignoresSiblings ? schema["id"] : undefined, $anchor, $dynamicAnchor } = schema;
-      const isNamed = typeof $id === "string" && !(this.ignoresSiblings && "$ref" in schema && schema !== document);
-      if (isNamed && !$id.startsWith("#")) {
-        own = joinURI($id, outer)?.replace(/#.*$/, "") ?? outer;
-        if (!this.#targets.has(own)) this.#targets.set(own, schema);
-      } else if (isNamed) this.#targets.set(own + $id, schema);
-      for (const anchor of [$anchor, $dynamicAnchor]) {
-        if (typeof anchor === "string") this.#targets.set(`${own}#${anchor}`, schema);
-      }
-      this.#bases.set(schema, own);
-      forEachSubschema(schema, (part) => pending.push([part, own]));
+      const { $id, $anchor } = schema;
+      const base = (typeof $id === "string" && joinURI($id, outer)) || outer;
+      const anchor = typeof $anchor === "string" && joinURI(`#${$anchor}`, base);
+      for (const uri of [base, anchor]) if (uri && !this.#targets.has(uri)) this.#targets.set(uri, schema);
+      this.#bases.set(schema, base);
+      forEachSubschema(schema, (part) => pending.push([part, base]));
     }
   }
 }
@@ -227,86 +187,81 @@ export class Shape {
   readonly schemas: readonly SchemaObject[];
   readonly #model: SchemaModel;
   readonly #chosen: ReadonlySet<unknown>;
-  readonly #isNever: boolean;
-  #kind: Kind | undefined;
-  #values: { list: readonly unknown[] | undefined } | undefined;
-  #alternatives: readonly Alternative[] | undefined;
-  #properties: ReadonlyMap<string, Property> | undefined;
+  readonly #known = new Map<string, unknown>();
 
   /** Use {@link SchemaModel.shape}. */
-  constructor(model: SchemaModel, { schemas, isNever }: Parts, chosen: ReadonlySet<unknown>) {
+  constructor(model: SchemaModel, schemas: readonly SchemaObject[], chosen: ReadonlySet<unknown>) {
     this.schemas = schemas;
-    this.#isNever = isNever;
     this.#model = model;
     this.#chosen = chosen;
   }
 
   /** The form of the values. */
   get kind(): Kind {
-    this.#kind ??= this.#findKind();
-    return this.#kind;
+    return this.#once("kind", () => this.#findKind());
   }
 
   /** All values, if the schemas list them. */
   get values(): readonly unknown[] | undefined {
-    this.#values ??= { list: this.#findValues() };
-    return this.#values.list;
+    return this.#once("values", () => this.#findValues());
   }
 
   /** The members of a union, without those that accept nothing. Each has one type. */
   get alternatives(): readonly Alternative[] {
-    this.#alternatives ??= this.#findAlternatives();
-    return this.#alternatives;
+    return this.#once("alternatives", () => this.#findAlternatives());
   }
 
   /** The properties that are listed or required, in the order of the schemas. */
   get properties(): ReadonlyMap<string, Property> {
-    if (this.#properties !== undefined) return this.#properties;
-    const lists = this.schemas.flatMap(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
-    const required = new Set(lists.filter((name) => typeof name === "string"));
-    const listed = this.schemas.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
-    const names = [...new Set([...listed, ...required])];
-    const toProperty = (name: string) => ({ shape: this.property(name), isRequired: required.has(name) });
-    this.#properties = new Map(names.map((name) => [name, toProperty(name)]));
-    return this.#properties;
+    return this.#once("properties", () => {
+      const listed = this.schemas.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
+      const names = this.schemas.flatMap(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
+      const required = new Set(names.filter((name) => typeof name === "string"));
+      const toProperty = (name: string) => ({ shape: this.property(name), isRequired: required.has(name) });
+      return new Map([...listed, ...required].map((name) => [name, toProperty(name)]));
+    });
   }
 
   /** Returns the shape of a property, also of one that is not listed. */
   property(name: string): Shape {
-    const isListed = this.schemas.some(({ properties }) => getOwn(properties, name) !== undefined);
     return this.#model.shape(
-      this.schemas.flatMap((schema) => getOwn(schema["properties"], name) ?? restOf(schema, !isListed) ?? []),
+      this.schemas.flatMap((schema) => getOwn(schema["properties"], name) ?? restOf(schema) ?? []),
     );
   }
 
-  /** The shape of the properties that are not listed. */
-  get rest(): Shape {
-    return this.#model.shape(this.schemas.flatMap((schema) => restOf(schema, true) ?? []));
+  /** The same for all shapes of the same values: schemas that only annotate or refer to others make no difference. */
+  get core(): Shape {
+    return this.#once("core", () => {
+      const isTelling = (keyword: string, value: unknown) =>
+        constrains(keyword) && keyword !== "$ref" && keyword !== "allOf" && !this.#chosen.has(value);
+      const schemas = this.schemas.filter((schema) => Object.entries(schema).some((entry) => isTelling(...entry)));
+      const unions = schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]);
+      return this.#model.shape(schemas, new Set(unions.filter((list) => this.#chosen.has(list))));
+    });
   }
 
   /** Whether the schemas say what properties that are not listed are. Otherwise they are allowed, but not described. */
   get isOpen(): boolean {
-    return this.schemas.some((schema) => restOf(schema, true) !== undefined) && !this.rest.isNever;
+    return this.schemas.some((schema) => restOf(schema) !== undefined) && !this.rest.isNever;
   }
 
-  /** The elements of a tuple that have a shape of their own. */
-  get prefix(): readonly Shape[] {
-    return Array.from({ length: this.#prefixLength }, (_, index) => this.element(index));
+  /** The shape of the properties that are not listed. */
+  get rest(): Shape {
+    return this.#model.shape(this.schemas.flatMap((schema) => restOf(schema) ?? []));
   }
 
-  /** The shape of the elements of an array after {@link prefix}. */
-  get items(): Shape {
-    return this.element(this.#prefixLength);
+  /** Number of elements of a tuple that have a shape of their own. */
+  get prefixLength(): number {
+    return Math.max(0, ...this.schemas.map((schema) => prefixOf(schema).length));
   }
 
   /** Returns the shape of one element of an array. */
   element(index: number): Shape {
     return this.#model.shape(
       this.schemas.flatMap((schema) => {
-        const { items, prefixItems, additionalItems, unevaluatedItems, maxItems } = schema;
+        const { items, additionalItems, maxItems } = schema;
         if (typeof maxItems === "number" && maxItems <= index) return false;
-        const rest = Array.isArray(items) ? additionalItems : (items ?? (prefixItems && unevaluatedItems));
-        return prefixOf(schema)[index] ?? rest ?? [];
+        return prefixOf(schema)[index] ?? (Array.isArray(items) ? additionalItems : items) ?? [];
       }),
     );
   }
@@ -316,51 +271,12 @@ export class Shape {
     const limits: JSONObject = {};
     for (const schema of this.schemas) {
       for (const [keyword, narrowest] of bounds) {
-        const isFlag = schema[keyword] === true; // In draft 4 it belongs to the bound beside it.
-        const value = isFlag ? schema[keyword === "exclusiveMinimum" ? "minimum" : "maximum"] : schema[keyword];
-        const known = limits[keyword] as number | undefined;
+        const [value, known] = [schema[keyword], limits[keyword] as number | undefined];
         if (typeof value === "number") limits[keyword] = known === undefined ? value : narrowest(known, value);
       }
-      for (const keyword of singles) if (schema[keyword] && !limits[keyword]) limits[keyword] = schema[keyword];
+      for (const keyword of singles) limits[keyword] ??= schema[keyword];
     }
     return limits;
-  }
-
-  /** What no other member expresses, such as `not` and `if`, as canonical JSON of keyword and value with what it refers to. */
-  get others(): readonly string[] {
-    const { limits } = this;
-    const isUnion = this.#union() !== undefined;
-    const isOther = (keyword: string, value: unknown) => {
-      if (singles.includes(keyword)) return value !== limits[keyword];
-      const isLeft =
-        (keyword === "anyOf" || keyword === "oneOf") &&
-        !isUnion &&
-        Array.isArray(value) &&
-        value.length > 1 &&
-        !this.#chosen.has(value);
-      return isLeft || (assertions.has(keyword) && !expressed.has(keyword));
-    };
-    const others = this.schemas.flatMap((schema) =>
-      Object.entries(schema).filter(([keyword, value]) => isOther(keyword, value) && value !== false),
-    );
-    return [...new Set(others.map((entry) => canonicalJSON(this.#model.withTargets(entry))))].sort();
-  }
-
-  /** Canonical JSON of all schemas with what they refer to. */
-  get text(): string {
-    return canonicalJSON(this.schemas.map((schema) => this.#model.withTargets(schema)));
-  }
-
-  /** The property whose value tells the alternatives of a union of objects apart. */
-  get discriminator(): string | undefined {
-    const [first, ...others] = this.alternatives.map(({ shape }) => shape);
-    for (const [name, { isRequired, shape }] of first?.properties ?? []) {
-      const lists = [shape, ...others.map((other) => other.property(name))].map(({ values }) => values);
-      const keys = lists.flatMap((list) => list?.map((value) => JSON.stringify(value)) ?? []);
-      const isTelling = isRequired && others.length > 0 && lists.every((list) => list !== undefined);
-      if (isTelling && new Set(keys).size === keys.length) return name;
-    }
-    return undefined;
   }
 
   /** Reads an annotation, such as `title` or `default`, from the outermost schema that has it. */
@@ -370,7 +286,7 @@ export class Shape {
 
   /** Whether no value is accepted, as far as types and values show it. */
   get isNever(): boolean {
-    return this.#isNever || this.#types()?.length === 0 || this.#listed()?.length === 0;
+    return this.#types()?.length === 0 || this.#listed()?.length === 0;
   }
 
   /** Returns whether a value has this form. Inner values and bounds are not checked, except those that tell objects apart. */
@@ -399,19 +315,25 @@ export class Shape {
       return isMedia || this.annotation("format") === "binary" ? "bytes" : "unknown";
     }
     if (type === "object") return this.properties.size === 0 && !this.rest.isNever ? "map" : "object";
-    if (type === "array") return this.#prefixLength > 0 ? "tuple" : "array";
+    if (type === "array") return this.prefixLength > 0 ? "tuple" : "array";
     return type === "void" ? "undefined" : (simpleKinds.find((kind) => kind === type) ?? "unknown");
   }
 
-  get #prefixLength(): number {
-    return Math.max(0, ...this.schemas.map((schema) => prefixOf(schema).length));
+  #once<T>(name: string, find: () => T): T {
+    if (!this.#known.has(name)) this.#known.set(name, find());
+    return this.#known.get(name) as T;
   }
 
   /** The types that all schemas allow; without `type`, those that their keywords are for. */
   #types(): readonly string[] | undefined {
-    let types: readonly string[] | undefined;
-    for (const own of this.schemas.map(typesOf)) types = types && own ? intersect(types, own) : (types ?? own);
-    return types ?? impliedTypesOf(this.schemas);
+    const lists = this.schemas.flatMap((schema) => {
+      const types = typesOf(schema);
+      return types === undefined ? [] : [types.includes("number") ? [...types, "integer"] : types];
+    });
+    const [first, ...others] = lists;
+    const types = first?.filter((type) => others.every((list) => list.includes(type)));
+    const isNeeded = (type: string) => type !== "integer" || !types?.includes("number");
+    return types?.filter(isNeeded) ?? impliedTypesOf(this.schemas);
   }
 
   /** The values that all schemas list, which have a type that they allow. */
@@ -443,7 +365,7 @@ export class Shape {
 
   /** The first union whose member is still to be chosen. */
   #union(): readonly unknown[] | undefined {
-    if (this.#chosen.size >= maxUnions || this.#model.partsLeft <= 0) return undefined;
+    if (this.#model.partsLeft <= 0) return undefined;
     const lists = this.schemas.flatMap(({ anyOf, oneOf }) => [anyOf, oneOf]);
     return lists.find((list): list is unknown[] => {
       return Array.isArray(list) && list.length > 1 && !this.#chosen.has(list);
@@ -457,20 +379,25 @@ export class Shape {
     const members = union ?? (types.length > 1 ? types.map((type) => ({ type })) : []);
     this.#model.partsLeft -= members.length * (this.schemas.length + 1);
     return members.flatMap((member) => {
-      const own = this.#model.collect([member]).schemas;
+      const own = this.#model.collect([member]);
       // A member that leads back to the union adds nothing to it.
       if (own.some(({ anyOf, oneOf }) => chosen.has(anyOf) || chosen.has(oneOf))) return [];
       const shape = this.#model.shape([member, ...this.schemas], chosen);
       const title = own.find((schema) => typeof schema["title"] === "string")?.["title"] as string | undefined;
       const reference = getOwn(member, "$ref");
       const name = title ?? (typeof reference === "string" ? reference.split(/[#/]/).at(-1) : undefined);
-      return shape.isNever ? [] : [{ schema: member, shape, name }];
+      return shape.isNever ? [] : [{ shape, name }];
     });
   }
 }
 
+/** Returns whether a keyword says which values are accepted. */
+export function constrains(keyword: string): boolean {
+  return assertions.has(keyword) || keyword === "nullable";
+}
+
 /** Returns whether a value has a type of JSON Schema. */
-export function hasType(value: unknown, name: unknown): boolean {
+function hasType(value: unknown, name: unknown): boolean {
   if (name === "integer") return Number.isInteger(value);
   return name === (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
 }
@@ -481,14 +408,14 @@ export function isSame(a: unknown, b: unknown): boolean {
 }
 
 /** Returns the types that a schema names. */
-export function typesOf({ type, nullable }: SchemaObject): readonly string[] | undefined {
+function typesOf({ type, nullable }: SchemaObject): readonly string[] | undefined {
   const names = [type].flat().filter((each): each is string => typeof each === "string");
   if (names.length === 0 && !Array.isArray(type)) return undefined;
   return [...new Set([...names, ...(nullable === true ? ["null"] : [])])];
 }
 
 /** Returns the types that schemas without `type` are for, because of their other keywords. */
-export function impliedTypesOf(schemas: readonly SchemaObject[]): readonly string[] | undefined {
+function impliedTypesOf(schemas: readonly SchemaObject[]): readonly string[] | undefined {
   const implied = [...impliedTypes].filter(([, keywords]) =>
     schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)),
   );
@@ -496,28 +423,17 @@ export function impliedTypesOf(schemas: readonly SchemaObject[]): readonly strin
 }
 
 /** Returns the schemas of the first elements of a tuple, of any draft. */
-export function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown[] {
+function prefixOf({ items, prefixItems }: SchemaObject): readonly unknown[] {
   return Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : [];
 }
 
-const rests = new WeakMap<SchemaObject, unknown>();
-
 /** Returns the schema of the properties that a schema does not list; `undefined` if it does not describe them. */
-export function restOf(schema: SchemaObject, includesUnevaluated: boolean): unknown {
-  const { patternProperties, additionalProperties, unevaluatedProperties } = schema;
-  const rest = additionalProperties ?? (includesUnevaluated ? unevaluatedProperties : undefined);
-  const patterns = isObject(patternProperties) ? Object.entries(patternProperties) : [];
-  if (patterns.length === 0) return rest;
-  if (patterns.some(([pattern]) => /^(?:\^?\.\*\$?)?$/.test(pattern))) return patterns[0]![1];
-  if (rest === undefined) return true;
-  const known = rests.get(schema) ?? { anyOf: [...patterns.map(([, part]) => part), rest] };
-  rests.set(schema, known);
-  return known;
-}
-
-function intersect(left: readonly string[], right: readonly string[]): string[] {
-  const both = left.filter((type) => right.includes(type) || (type === "integer" && right.includes("number")));
-  return left.includes("number") && right.includes("integer") ? [...new Set([...both, "integer"])] : both;
+function restOf({ patternProperties, additionalProperties }: SchemaObject): unknown {
+  const [first, ...others] = isObject(patternProperties) ? Object.entries(patternProperties) : [];
+  if (first === undefined) return additionalProperties;
+  const [pattern, schema] = first;
+  const isOnly = others.length === 0 && additionalProperties === false;
+  return isOnly || /^(?:\^?\.\*\$?)?$/.test(pattern) ? schema : true;
 }
 
 function joinURI(reference: string, base: string): string | undefined {

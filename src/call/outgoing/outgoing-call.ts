@@ -34,8 +34,8 @@ import {
 } from "../../transport/transport.ts";
 import {
   type CallingTransport,
-  type Credit,
   describeCall,
+  initialCredit,
   type SignIdentity,
   signRequest,
   writeToken,
@@ -132,7 +132,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   protected onReady?(): void;
 
   /** Sends the request. Does not throw. */
-  send(input: unknown, options: ForwardedCall | undefined, defaultTimeout: number, credit?: Credit): void {
+  send(input: unknown, options: ForwardedCall | undefined, defaultTimeout: number, isSubscription = false): void {
     const { host, operationId } = this;
     try {
       if (host.isClosed) throw transportClosed(host.transport.name, { mayHaveRun: false });
@@ -144,9 +144,9 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
         ? this
         : { type: "call.requested", requestId: this.requestId, operationId, input };
       frame.input = input;
-      if (credit !== undefined) {
-        frame.credit = credit.count;
-        if (credit.bytes !== Number.POSITIVE_INFINITY) frame.creditBytes = credit.bytes;
+      if (isSubscription) {
+        frame.credit = initialCredit.count;
+        frame.creditBytes = initialCredit.bytes;
       }
       if (options !== undefined && options !== null) this.#sendWith(frame, options, defaultTimeout);
       else {
@@ -201,7 +201,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     const identity = toIdentity(options.identity);
     describeCall(frame, options, host.claimsIdentity ? identity : undefined);
     if (host.sharesObjects && options.isRemote === true) frame.isRemote = true;
-    const invalid = checkCallOptions(this.operationId, undefined, undefined, options.timeout);
+    const invalid = checkCallOptions(this.operationId, options);
     if (invalid !== undefined) throw invalid;
     const { deadline, token } = withDeadline(options);
     this.#watch(frame, deadline, options.signal, defaultTimeout);
@@ -246,10 +246,6 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     defaultTimeout: number,
   ): void {
     const { operationId } = this;
-    if (deadline !== undefined || signal !== undefined) {
-      const invalid = checkCallOptions(operationId, deadline, signal);
-      if (invalid !== undefined) throw invalid;
-    }
     if (signal?.aborted) throw aborted(operationId, signal.reason, false);
     const now = deadline === undefined && defaultTimeout === Number.POSITIVE_INFINITY ? 0 : Date.now();
     const end = deadline ?? now + defaultTimeout;

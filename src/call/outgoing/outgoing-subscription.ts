@@ -1,7 +1,6 @@
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import {
   CallError,
-  checkSubscribeOptions,
   isResponseEnvelope,
   type ResponseEnvelope,
   restoreData,
@@ -13,16 +12,12 @@ import {
 import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
 import { roughSize } from "../rough-size.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
-import type { Credit } from "./request-frame.ts";
+import { initialCredit } from "./request-frame.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
 
 const done: Result = Object.freeze({ done: true, value: undefined });
-const defaultCredit = 64;
-/** Maximum number of values that are held for a consumer, even if it requests more credit. */
-const maxCredit = 1_000;
-const defaultCreditBytes = 1024 * 1024;
 /**
  * The producer may measure values differently, so the subscription ends only when it has sent this many times its
  * credit in bytes.
@@ -90,7 +85,6 @@ interface Held {
 /** The request of a subscription, and the values that its consumer has not taken yet. */
 class StreamRequest extends OutgoingRequest {
   readonly #options: SubscribeOptions | undefined;
-  readonly #credit: Credit;
   /** Runs while a consumer waits for a value. */
   #idleTimer: Timer | undefined = undefined;
   #claimTimer: Timer | undefined = undefined;
@@ -108,8 +102,6 @@ class StreamRequest extends OutgoingRequest {
   constructor(host: RequestHost, operationId: string, options: SubscribeOptions | undefined) {
     super(host, operationId, options?.onProgress);
     this.#options = options;
-    const count = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
-    this.#credit = { count, bytes: options?.creditBytes ?? defaultCreditBytes };
   }
 
   get #idleTimeout(): number {
@@ -117,9 +109,7 @@ class StreamRequest extends OutgoingRequest {
   }
 
   open(input: unknown): void {
-    const invalid = checkSubscribeOptions(this.operationId, this.#options);
-    if (invalid !== undefined) return this.close(invalid);
-    this.send(input, this.#options, Number.POSITIVE_INFINITY, this.#credit);
+    this.send(input, this.#options, Number.POSITIVE_INFINITY, true);
     this.#awaitClaim();
   }
 
@@ -198,13 +188,12 @@ class StreamRequest extends OutgoingRequest {
 
   /** Holds a value for the consumer. Ends the subscription if the value exceeds the credit. */
   #hold(envelope: ResponseEnvelope, isDue: boolean): boolean {
-    const { count, bytes: allowed } = this.#credit;
-    const maxBytes = byteTolerance * allowed;
-    if (this.#values.length >= count || this.#heldBytes > maxBytes) {
-      this.abandon(overflow(this.operationId, this.#credit));
+    const maxBytes = byteTolerance * initialCredit.bytes;
+    if (this.#values.length >= initialCredit.count || this.#heldBytes > maxBytes) {
+      this.abandon(overflow(this.operationId));
       return false;
     }
-    const bytes = allowed === Number.POSITIVE_INFINITY ? 0 : roughSize(envelope.data, maxBytes + 1);
+    const bytes = roughSize(envelope.data, maxBytes + 1);
     this.#heldBytes += bytes;
     this.#values.push({ envelope, bytes, isDue });
     return true;
@@ -253,7 +242,7 @@ class StreamRequest extends OutgoingRequest {
   }
 
   protected override onReady(): void {
-    if (!this.isOpen || (!this.#isCreditDue && this.#taken * 2 < this.#credit.count)) return;
+    if (!this.isOpen || (!this.#isCreditDue && this.#taken * 2 < initialCredit.count)) return;
     if (this.toServer === undefined) return;
     this.toServer({ type: "call.credited", requestId: this.requestId, count: this.#taken });
     this.#taken = 0;
@@ -271,7 +260,8 @@ function streamGap(operationId: string, expected: number, received: number): Cal
   return new CallError("STREAM_GAP", message, { operationId, expected, received }, { retryable: true });
 }
 
-function overflow(operationId: string, { count, bytes }: Credit): CallError {
+function overflow(operationId: string): CallError {
+  const { count, bytes } = initialCredit;
   const message = `"${operationId}" exceeded its credit of ${count} values or ${bytes} bytes.`;
   return new CallError("OVERFLOW", message, { operationId, credit: count, creditBytes: bytes });
 }

@@ -13,13 +13,8 @@ import type { CallRequested, Transport } from "../../transport/transport.ts";
 /** The part of a transport that makes calls. */
 export type CallingTransport = Pick<Transport, "name" | "capabilities" | "broadcast" | "request" | "close">;
 
-/** Limits how far the producer of a subscription may be ahead of its consumer. */
-export interface Credit {
-  /** Number of values. */
-  readonly count: number;
-  /** Number of bytes; `Infinity` for no limit. */
-  readonly bytes: number;
-}
+/** How far the producer of a subscription may be ahead of its consumer: a number of values, and of bytes approximately. */
+export const initialCredit = { count: 64, bytes: 1024 * 1024 };
 
 /**
  * Returns the token that proves the identity of a caller to the server. Receives the request that will be sent, so that

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { access, constants, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
@@ -106,6 +107,7 @@ async function findPackage(
 ): Promise<{ version: string; peerDependencies: Record<string, string> } | undefined> {
   for (const modules of createRequire(join(folder, "package.json")).resolve.paths(name) ?? []) {
     const file = join(modules, name, "package.json");
+    if (!existsSync(file)) continue;
     try {
       const { version, peerDependencies } = JSON.parse(readBounded(file));
       return { version: String(version), peerDependencies: { ...peerDependencies } };

@@ -72,7 +72,7 @@ export const serve = defineCommand({
 function watchForCrash(stderr: OutputStream): { promise: Promise<never>; stop(): void } {
   const describe = (error: unknown) => {
     const [, place] = /((?:file:\/\/)?\/[^\s()]*?:\d+):\d+/.exec(String((error as Error | null)?.stack)) ?? [];
-    return toPrintableLine(`${place === undefined ? "" : `${place}: `}${toReason(error)}`);
+    return toPrintableLine(`${place === undefined ? "" : `${place}: `}${toReason(error)}.`);
   };
   let fail: (error: Error) => void;
   const promise = new Promise<never>((_, reject) => {

@@ -1,6 +1,5 @@
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
-import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { onAbort } from "../../internal/wait.ts";
 import { CallError, formatOperationId, type IOperationDefinition, toNamespace } from "../../operation/inside.ts";
 import { type HeldOperation, Pins } from "../pins.ts";
@@ -60,14 +59,6 @@ const minReadIntervalMs = 1_000;
 
 /** A connected server and its operations. A source for `registry.follow(wrapper)`. */
 export class MCPClientWrapper implements OperationSource, AsyncDisposable {
-  static {
-    setInspection(MCPClientWrapper.prototype, (wrapper) =>
-      #offered in wrapper
-        ? inspectNames(`MCPClientWrapper ${wrapper.name} (${wrapper.state.status})`, wrapper.#offered.keys())
-        : "[MCPClientWrapper]",
-    );
-  }
-
   /** Name of the server in the configuration. */
   readonly name: string;
   /** Namespace of the operations: the name, with characters that a namespace must not contain replaced. */

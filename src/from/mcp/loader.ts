@@ -1,5 +1,4 @@
 import { logger } from "../../internal/log.ts";
-import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { isObject } from "../../internal/objects.ts";
 import { CallError, mapError, toNamespace } from "../../operation/inside.ts";
 import type { OperationSource } from "../source.ts";
@@ -18,12 +17,6 @@ export interface SourceFollower {
 
 /** Connects to several servers and keeps their connections. */
 export class MCPClientLoader implements AsyncDisposable {
-  static {
-    setInspection(MCPClientLoader.prototype, (loader) =>
-      #wrappers in loader ? inspectNames("MCPClientLoader", loader.#wrappers.keys()) : "[MCPClientLoader]",
-    );
-  }
-
   readonly #wrappers = new Map<string, MCPClientWrapper>();
   readonly #failures = new Map<string, CallError>();
   /** Server name by namespace, including servers that are still connecting. */
