@@ -209,7 +209,7 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
         for (const view of views) {
           await page.goto(`${hub.url}/console/#/${view}`);
           await page.waitForSelector("main h1");
-          await page.waitForFunction("document.querySelector('main [data-state=loading]') === null");
+          await page.waitForSelector("main:not(:has([data-state=loading]))");
           found.push(...(await findSeriousProblems(page)).map((problem) => `${view} at ${width}: ${problem}`));
           const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1");
           if (isWide) found.push(`${view} at ${width}: scrolls sideways`);
