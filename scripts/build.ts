@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { buildCommand, version } from "./build-command.ts";
 import { buildConsole } from "./build-console.ts";
-import { createConfigSchema } from "./config-schema.ts";
+import { schemaFile, toPublished } from "./config-schema.ts";
 import { acceptUndefined } from "./optional-members.ts";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
 
@@ -38,7 +38,10 @@ await buildCommand();
 await buildConsole();
 
 // Users refer to it by its path: `node_modules/@alkdev/operations/config.schema.json`.
-writeFileSync(join(root, "config.schema.json"), JSON.stringify(createConfigSchema()));
+writeFileSync(
+  join(root, "config.schema.json"),
+  JSON.stringify(toPublished(JSON.parse(readFileSync(schemaFile, "utf8")))),
+);
 
 const compiler = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], {
   cwd: root,

@@ -3,7 +3,7 @@ import { findHub } from "../../hub/state-folder.ts";
 import { isJSONObject } from "../../internal/objects.ts";
 import { CallError, unavailable } from "../../operation/inside.ts";
 import { defineCommand } from "../command.ts";
-import { setToken, toHubURL } from "../target.ts";
+import { toHubURL } from "../target.ts";
 
 const defaultHub = "http://127.0.0.1:4000";
 
@@ -45,7 +45,12 @@ async function requestCode(hub: URL, token: string | undefined, signal: AbortSig
   const body: unknown = await response.json().catch(() => undefined);
   if (response.status === 401) {
     const message = `The hub at ${hub.href} does not accept this token. Check OPERATIONS_TOKEN.`;
-    throw new CallError("ACCESS_DENIED", token === undefined ? setToken : message, undefined, { mayHaveRun: false });
+    throw new CallError(
+      "ACCESS_DENIED",
+      token === undefined ? "Set OPERATIONS_TOKEN to a token of this hub." : message,
+      undefined,
+      { mayHaveRun: false },
+    );
   }
   if (response.ok && isJSONObject(body) && typeof body["code"] === "string") return body["code"];
   const message = `${hub.href} serves no console (HTTP ${response.status}). Set serve.console to true in its configuration.`;
