@@ -1,3 +1,6 @@
+/** Number of owners from which those that have nothing are removed. */
+const maxKnown = 1_000;
+
 /**
  * A limit that several owners share, such as the callers of a server. While more than half of it is in use, the owner that
  * has the most is refused, so that one owner cannot keep the others out.
@@ -5,6 +8,7 @@
 export class FairShare {
   readonly limit: number;
   #used = 0;
+  /** Contains up to {@link maxKnown} owners that have nothing, because adding and removing them costs more than the rest. */
   readonly #held = new Map<string, number>();
 
   constructor(limit: number) {
@@ -30,7 +34,7 @@ export class FairShare {
   release(owner: string, amount = 1): void {
     const left = (this.#held.get(owner) ?? 0) - amount;
     this.#used -= amount;
-    if (left > 0) this.#held.set(owner, left);
+    if (left > 0 || this.#held.size < maxKnown) this.#held.set(owner, left);
     else this.#held.delete(owner);
   }
 

@@ -109,14 +109,14 @@ export class NodeExchange implements Exchange {
       });
       incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
       incoming.on("error", () => {}); // `close` follows
-      incoming.on("close", () => reject(clientGone()));
+      incoming.on("close", () => incoming.readableEnded || reject(clientGone()));
     });
   }
 
   onClose(listener: () => void): void {
     const { outgoing, incoming } = this;
     if (outgoing.destroyed || incoming.socket.destroyed) return listener();
-    outgoing.once("close", listener);
+    outgoing.on("close", listener);
     // Behind another response of the connection, which only a framework allows, Node does not report its end.
     if (outgoing.socket === null) incoming.socket.once("close", listener);
   }

@@ -81,8 +81,15 @@ export function refuseMalformed(incoming: IncomingMessage, url = ""): RequestTar
 }
 
 /** Lets a server handle an exchange, with or without a `Request` and a `Response`. */
-export async function handleWith(server: Pick<FetchServer, "fetch" | "handle">, exchange: NodeExchange): Promise<void> {
+export function handleWith(
+  server: Pick<FetchServer, "fetch" | "handle">,
+  exchange: NodeExchange,
+): void | Promise<void> {
   if (server.handle !== undefined) return server.handle(exchange);
+  return handleRequestOf(server, exchange);
+}
+
+async function handleRequestOf(server: Pick<FetchServer, "fetch">, exchange: NodeExchange): Promise<void> {
   const { basePath, remoteAddress, allowPublic } = exchange;
   exchange.send(await server.fetch(exchange.toRequest(), { basePath, remoteAddress, allowPublic }));
 }

@@ -42,7 +42,7 @@ export interface Caller {
 
 /** Returns who uses a share of the limits of a server: an identity, or the address of anonymous callers. */
 export function ownerOf({ identity, credentials }: Pick<Caller, "identity" | "credentials">): string {
-  return identity === undefined ? `address ${credentials.remoteAddress ?? ""}` : `identity ${identity.id}`;
+  return identity?.id ?? `address ${credentials.remoteAddress ?? ""}`;
 }
 
 /** Why credentials are no longer accepted. */

@@ -79,20 +79,46 @@ export class Gate {
 
   /** Checks a request. Never rejects. */
   readonly check = async (request: GateRequest): Promise<Admission> => {
-    const { method, headers, url } = request;
-    if (this.isUnauthenticated && request.allowPublic !== true && !this.#isLocal(request)) return notLocal();
+    const { method, headers } = request;
+    const authentication = this.#authentication;
+    if (authentication === undefined && request.allowPublic !== true && !this.#isLocal(request)) return notLocal();
+
     const origin = headers.get("origin");
     const site = headers.get("sec-fetch-site");
+    let corsHeaders: Caller["headers"];
     if (origin === null || !this.#origins.has(origin)) {
-      const isForeign = (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, url));
-      return isForeign ? foreignPage() : this.#identify(request, undefined);
-    }
-    if (method === "OPTIONS" && headers.has("access-control-request-method")) {
+      const isForeign =
+        (origin ?? site) !== null && isForeignPage(origin, site, this.#publicHost(headers, request.url));
+      if (isForeign) return foreignPage();
+    } else if (method === "OPTIONS" && headers.has("access-control-request-method")) {
       const requested = headers.get("access-control-request-headers");
       return { kind: "preflight", headers: toPreflightHeaders(origin, requested) };
+    } else {
+      const exposed = this.#exposedHeaders;
+      corsHeaders = { "access-control-allow-origin": origin, "access-control-expose-headers": exposed };
     }
-    const exposed = { "access-control-allow-origin": origin, "access-control-expose-headers": this.#exposedHeaders };
-    return this.#identify(request, exposed);
+
+    const authorization = headers.get("authorization");
+    const bearer = authorization === null ? undefined : parseBearer(authorization);
+    const token = bearer === undefined ? request.token : bearer;
+    const remoteAddress = this.#forwarded(headers, "for") ?? request.remoteAddress;
+    const credentials: Credentials = { headers, token: token ?? undefined, remoteAddress };
+    if (authentication === undefined) {
+      const expiresAt = Number.POSITIVE_INFINITY;
+      return { kind: "caller", identity: undefined, expiresAt, credentials, headers: corsHeaders };
+    }
+    try {
+      if (token === null || token === "") throw malformedToken();
+      const caller = await authentication.identify(credentials);
+      if (caller.identity === undefined && !this.#allowAnonymous) {
+        return new HTTPError(401, noCredentials(), corsHeaders);
+      }
+      return corsHeaders === undefined ? caller : { ...caller, headers: corsHeaders };
+    } catch (thrown) {
+      const error = mapError(thrown);
+      if (error.code === "UNAVAILABLE") return new HTTPError(503, error, corsHeaders);
+      return new HTTPError(401, error, { ...corsHeaders, "www-authenticate": this.challenge([invalidToken]) });
+    }
   };
 
   /**
@@ -139,31 +165,6 @@ export class Gate {
   /** Returns what the nearest proxy reports about a request. */
   #forwarded(headers: HeaderReader, name: "host" | "proto" | "for"): string | undefined {
     return this.#trustProxy ? lastListItem(headers.get(`x-forwarded-${name}`)) : undefined;
-  }
-
-  async #identify(
-    { headers, token: sentToken, remoteAddress: address }: GateRequest,
-    corsHeaders: Caller["headers"],
-  ): Promise<Caller | HTTPError> {
-    const authorization = headers.get("authorization");
-    const bearer = authorization === null ? undefined : parseBearer(authorization);
-    const token = bearer === undefined ? sentToken : bearer;
-    const remoteAddress = this.#forwarded(headers, "for") ?? address;
-    const credentials: Credentials = { headers, token: token ?? undefined, remoteAddress };
-    const expiresAt = Number.POSITIVE_INFINITY;
-    const anonymous: Caller = { kind: "caller", identity: undefined, expiresAt, credentials, headers: corsHeaders };
-    if (this.#authentication === undefined) return anonymous;
-    try {
-      if (token === null || token === "") throw malformedToken();
-      const caller = await this.#authentication.identify(credentials);
-      if (caller.identity === undefined && !this.#allowAnonymous)
-        return new HTTPError(401, noCredentials(), corsHeaders);
-      return corsHeaders === undefined ? caller : { ...caller, headers: corsHeaders };
-    } catch (thrown) {
-      const error = mapError(thrown);
-      if (error.code === "UNAVAILABLE") return new HTTPError(503, error, corsHeaders);
-      return new HTTPError(401, error, { ...corsHeaders, "www-authenticate": this.challenge([invalidToken]) });
-    }
   }
 }
 

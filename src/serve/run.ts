@@ -26,7 +26,7 @@ export interface ServedCall extends RequestFields {
   /** The time limit that the client requests, in ms. */
   readonly timeout?: number | undefined;
   /** Receives the progress that the handler reports. */
-  onProgress?(progress: Progress): void;
+  readonly onProgress?: (progress: Progress) => void;
   /** Called when the handler of a subscription was called. Its first value may take any time. */
   onOpen?(): void;
   /** Calls the listener when the client has disconnected or has cancelled the call. Later calls of it have no effect. */
@@ -86,7 +86,7 @@ export class CallRunner implements RunningRequests {
     const { requestId, operationId, caller, metadata, input } = request;
     const owner = this.#admit(caller);
     const deadline = toDeadline(Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout));
-    const reportProgress = (progress: Progress) => request.onProgress?.(progress);
+    const reportProgress = request.onProgress ?? ignore;
     const origin = { requestId, depth: 0, isRemote: true, via: this.#via, reportProgress };
     const call = Call.incoming(this.#core, operationId, { identity: caller.identity, deadline, metadata }, origin);
     const running: RunningCall = { operationId, owner, isSubscription: false, end: call.end };
@@ -120,7 +120,7 @@ export class CallRunner implements RunningRequests {
       depth: 0,
       isRemote: true,
       via: this.#via,
-      reportProgress() {},
+      reportProgress: ignore,
       onOpen: () => request.onOpen?.(),
       onEnd,
     };
@@ -165,6 +165,8 @@ export class CallRunner implements RunningRequests {
     if (this.#running.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }
+
+function ignore(): void {}
 
 /**
  * Returns the time limits of calls from outside, in ms. The maximum also limits calls that request no limit; its default is

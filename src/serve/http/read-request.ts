@@ -55,9 +55,9 @@ export async function readRequest(
   state: ReadState,
 ): Promise<CallRequest | DirectReply> {
   const { gate, limits, run } = server;
-  const { method, url, query, headers } = exchange;
+  const { method, path: fullPath, query, headers } = exchange;
   if (run.isClosed) throw serverClosed();
-  if (url.length > limits.urlLength) throw urlTooLong(limits.urlLength);
+  if (fullPath.length + query.length > limits.urlLength) throw urlTooLong(limits.urlLength);
 
   const caller = await gate.check(exchange);
   if (caller.kind === "refusal") throw caller;

@@ -176,7 +176,7 @@ class MCPServer implements FetchServer {
     this.#modern ??= this.#createHandler(sdk);
     const handler = isListening ? this.#createListener(sdk, request, stream) : this.#modern;
     const authInfo = toAuthInfo({ ...request, whenRead: stream.whenRead });
-    const response = await handler.fetch(exchange.toRequest(), { parsedBody: body, authInfo });
+    const response = await handler.fetch(toSDKRequest(exchange), { parsedBody: body, authInfo });
     const all = { ...Object.fromEntries(response.headers), ...headers };
     if (!response.headers.get("content-type")?.startsWith(eventStreamType)) {
       return exchange.reply(response.status, all, await response.text());
@@ -214,6 +214,20 @@ class MCPServer implements FetchServer {
     const handler = this.#createHandler(sdk, { bus: { subscribe, publish: () => {} } });
     return handler;
   }
+}
+
+/** The headers that the SDK reads. */
+const sdkHeaders = ["content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name"];
+
+/**
+ * Returns the part of a request that the SDK reads. It has no signal, which would take longer to create than the rest: the
+ * exchange ends the call or the stream of a client that disconnects.
+ */
+function toSDKRequest({ method, url, headers }: Exchange): Request {
+  const sent = sdkHeaders.flatMap((name) =>
+    headers.has(name) ? [[name, headers.get(name)!] as [string, string]] : [],
+  );
+  return new Request(url, { method, headers: sent });
 }
 
 /** Returns whether a request is of a version before 2026-07-28. */
