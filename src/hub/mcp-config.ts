@@ -85,10 +85,18 @@ export async function loadMCPConfig(file: string, options: LoadMCPConfigOptions 
     const servers = getOwn(document, key);
     if (!isObject(servers)) throw malformed(file, `must have an object of servers in ${key}.`);
     for (const [server, entry] of Object.entries(servers)) {
-      if (names?.includes(server) ?? true) addServer(content, [key, server], entry, { environment, folder });
+      const used = isExcluded(document, server) ? { disabled: true } : entry;
+      if (names?.includes(server) ?? true) addServer(content, [key, server], used, { environment, folder });
     }
   }
   return content;
+}
+
+/** In Gemini CLI, `mcp.allowed` and `mcp.excluded` list servers. */
+function isExcluded(document: unknown, server: string): boolean {
+  const { allowed, excluded } = (getOwn(document, "mcp") ?? {}) as JSONObject;
+  if (Array.isArray(excluded) && excluded.includes(server)) return true;
+  return Array.isArray(allowed) && !allowed.includes(server);
 }
 
 function addServer(
@@ -113,6 +121,9 @@ function addServer(
   }
   if (problems.length === 0 && (config.command === undefined) === (config.url === undefined)) {
     problems.push({ path: [], message: 'it must have either "command" or "url".' });
+  }
+  if (config.url !== undefined && problems.length === 0 && !/^https?:/i.test(config.url)) {
+    problems.push({ path: ["url"], message: "it must begin with http:// or https://." });
   }
   const [problem] = problems;
   if (problem !== undefined) return skip(problem.message, problem.path);
