@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { buildCommand, version } from "./build-command.ts";
-import { createConfigSchema } from "./config-schema.ts";
+import { schemaFile, toPublished } from "./config-schema.ts";
 import { acceptUndefined } from "./optional-members.ts";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
 
@@ -36,7 +36,10 @@ await bundle.close();
 await buildCommand();
 
 // Users refer to it by its path: `node_modules/@alkdev/operations/config.schema.json`.
-writeFileSync(join(root, "config.schema.json"), JSON.stringify(createConfigSchema()));
+writeFileSync(
+  join(root, "config.schema.json"),
+  JSON.stringify(toPublished(JSON.parse(readFileSync(schemaFile, "utf8")))),
+);
 
 const compiler = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], {
   cwd: root,

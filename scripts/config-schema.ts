@@ -1,29 +1,66 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import ts from "typescript";
-import { configSchema } from "../src/hub/config-schema.ts";
+import { namespacePattern } from "../src/operation/inside.ts";
 import { root } from "./subpaths.ts";
 
 const configFile = join(root, "src/hub/config.ts");
 
+/** The description of `HubConfig` with which a hub checks configurations. `npm run config:update` writes it. */
+export const schemaFile = join(root, "src/hub/config.schema.json");
+
 /** A JSON Schema, as far as the description of a configuration uses it. */
-interface Schema {
+export interface Schema {
   type?: string;
+  /** Whether only programs can contain it, as functions. */
+  isProgramOnly?: boolean;
   description?: string;
+  errorMessage?: string;
+  enum?: string[];
+  const?: boolean;
   properties?: Record<string, Schema>;
-  patternProperties?: Record<string, Schema>;
   additionalProperties?: Schema | boolean;
   items?: Schema;
   anyOf?: Schema[];
   required?: string[];
-  isProgramOnly?: boolean;
+  [keyword: string]: unknown;
 }
 
-/**
- * Returns the JSON Schema of `operations.config.json` and `operations.config.yaml`. The descriptions that editors show are the
- * comments of `HubConfig` and its parts.
- */
-export function createConfigSchema(): object {
-  const schema = toPublished(configSchema as Schema)!;
+const nonEmpty = { minLength: 1, errorMessage: "must be a string that is not empty" };
+const positive = { exclusiveMinimum: 0, errorMessage: "must be a number above 0" };
+const count = { minimum: 0, errorMessage: "must be a number of 0 or more" };
+const integer = (minimum: number, errorMessage: string) => ({ type: "integer", minimum, errorMessage });
+const pattern = (text: string, errorMessage: string) => ({ pattern: text, errorMessage });
+
+/** What types do not say, by the name of a property, or by the names of its parent and its own. Other numbers are above 0. */
+const constraints: Readonly<Record<string, object>> = {
+  ...Object.fromEntries(
+    "token clientId clientSecret command sign host match file id".split(" ").map((it) => [it, nonEmpty]),
+  ),
+  retries: count,
+  attempts: count,
+  "restart/limit": count,
+  expiresAt: {},
+  "history/limit": integer(1, "must be an integer of 1 or more"),
+  "history/keep": pattern("^[1-9][0-9]{0,8}[smhd]$", 'must be a duration such as "7d", "12h" or "30m"'),
+  console: { const: false, errorMessage: "must be false, because the console does not exist yet" },
+  port: { ...integer(0, "must be a port: an integer from 0 to 65535"), maximum: 65_535 },
+  namespace: pattern(namespacePattern.source, "must be 1 to 64 characters without dots or control characters"),
+  hash: pattern(
+    "^sha256:[0-9a-fA-F]{64}$",
+    'must be "sha256:" and 64 hexadecimal digits. Create a token and its hash with "operations token"',
+  ),
+};
+
+/** Properties whose types are those of other packages. Their content is not described. */
+const foreign: Readonly<Record<string, Schema>> = {
+  connect: { type: "object" },
+  provider: { type: "object", isProgramOnly: true },
+};
+
+/** Creates the description of `HubConfig` from its type. The comments of members become descriptions. */
+export function createConfigSchema(): Schema {
   const options: ts.CompilerOptions = {
     module: ts.ModuleKind.NodeNext,
     lib: ["lib.es2022.d.ts"],
@@ -40,63 +77,58 @@ export function createConfigSchema(): object {
       isRead(text, file) ? ts.resolveModuleName(text, file, options, host) : { resolvedModule: undefined },
     );
   const program = ts.createProgram([configFile], options, host);
-  describe(schema, [findType(program, "HubConfig")], program.getTypeChecker());
+  const checker = program.getTypeChecker();
+  const file = checker.getSymbolAtLocation(program.getSourceFile(configFile)!)!;
+  const config = checker.getExportsOfModule(file).find((it) => it.name === "HubConfig")!;
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "Configuration of a hub of @alkdev/operations",
-    ...schema,
+    ...toSchema(checker.getDeclaredTypeOfSymbol(config), ["", "HubConfig"], checker),
   };
 }
 
-/** Returns a copy without what only programs can contain, and with the keyword for records that editors complete best. */
-function toPublished(schema: Schema): Schema | undefined {
-  if (schema.isProgramOnly) return undefined;
-  const { patternProperties, anyOf, properties = {}, required = [], ...rest } = schema;
-  const members = Object.entries(properties).map(([key, member]) => [key, toPublished(member)] as const);
-  if (members.some(([key, member]) => member === undefined && required.includes(key))) return undefined;
-  const alternatives = anyOf?.map(toPublished).filter((it) => it !== undefined) ?? [];
-  if (alternatives.length === 1) return alternatives[0];
-  const [item] = Object.values(patternProperties ?? {});
-  return {
-    ...rest,
-    ...(members.length > 0 && { properties: Object.fromEntries(members.filter(hasValue)) }),
-    ...(required.length > 0 && { required }),
-    ...(alternatives.length > 0 && { anyOf: alternatives }),
-    ...(item !== undefined && { additionalProperties: toPublished(item) ?? true }),
-    ...(schema.items !== undefined && { items: toPublished(schema.items)! }),
-  };
+/** @param path - The names of the property that has the type, and of its parent. */
+function toSchema(type: ts.Type, path: readonly [string, string], checker: ts.TypeChecker): Schema {
+  const parts = type.isUnion() ? type.types : [type];
+  const literals = parts.flatMap((it) => (it.isStringLiteral() ? [it.value] : []));
+  const isOther = ({ flags, symbol }: ts.Type) =>
+    (flags & (ts.TypeFlags.Undefined | ts.TypeFlags.StringLiteral)) === 0 && symbol?.name !== "EnvReference";
+  const others = parts.filter(isOther).map((it) => toAlternative(it, path, checker));
+  const hasBoth = others.filter((it) => it.const !== undefined).length === 2;
+  const alternatives: Schema[] = [
+    ...(literals.length > 0 ? [{ type: "string", enum: literals }] : []),
+    ...(hasBoth ? [{ type: "boolean", ...constraints[path[1]] }] : []),
+    ...others.filter((it) => !hasBoth || it.const === undefined),
+  ];
+  return alternatives.length === 1 ? alternatives[0]! : { anyOf: alternatives };
 }
 
-function hasValue(entry: readonly [string, Schema | undefined]): entry is [string, Schema] {
-  return entry[1] !== undefined;
-}
-
-function findType(program: ts.Program, name: string): ts.Type {
-  const checker = program.getTypeChecker();
-  const file = program.getSourceFile(configFile)!;
-  const symbol = checker.getExportsOfModule(checker.getSymbolAtLocation(file)!).find((it) => it.name === name)!;
-  return checker.getDeclaredTypeOfSymbol(symbol);
-}
-
-/** Adds the comments of the members of some types to a schema that describes one of them. */
-function describe(schema: Schema, types: readonly ts.Type[], checker: ts.TypeChecker): void {
-  const parts = types.flatMap((type) => (type.isUnion() ? type.types : [type]));
-  for (const alternative of schema.anyOf ?? []) describe(alternative, parts, checker);
-  const { properties = {}, required = [], additionalProperties, items } = schema;
-  const matching = parts.filter((type) => required.every((key) => type.getProperty(key) !== undefined));
-  for (const [key, member] of Object.entries(properties)) {
-    const symbols = matching.flatMap((type) => type.getProperty(key) ?? []);
-    const description = symbols.map((symbol) => commentOf(symbol, checker)).find((comment) => comment !== "");
-    if (description !== undefined) member.description = description;
-    describe(
-      member,
-      symbols.map((symbol) => checker.getTypeOfSymbol(symbol)),
-      checker,
-    );
+function toAlternative(type: ts.Type, [parent, name]: readonly [string, string], checker: ts.TypeChecker): Schema {
+  const constraint = constraints[`${parent}/${name}`] ?? constraints[name];
+  if (type.flags & ts.TypeFlags.String) return { type: "string", ...constraint };
+  if (type.flags & ts.TypeFlags.Number) return { type: "number", ...(constraint ?? positive) };
+  if (type.flags & ts.TypeFlags.BooleanLiteral) {
+    return { type: "boolean", const: checker.typeToString(type) === "true" };
   }
-  const indexed = (kind: ts.IndexKind) => parts.flatMap((type) => checker.getIndexTypeOfType(type, kind) ?? []);
-  if (typeof additionalProperties === "object") describe(additionalProperties, indexed(ts.IndexKind.String), checker);
-  if (items !== undefined) describe(items, indexed(ts.IndexKind.Number), checker);
+  if (type.getCallSignatures().length > 0) return { type: "function" };
+  const item = checker.isArrayType(type) ? checker.getTypeArguments(type as ts.TypeReference)[0] : undefined;
+  if (item !== undefined) return { type: "array", items: toSchema(item, [parent, name], checker) };
+  const member = checker.getIndexTypeOfType(type, ts.IndexKind.String);
+  if (member !== undefined) return { type: "object", additionalProperties: toSchema(member, ["", name], checker) };
+  const properties = checker.getPropertiesOfType(type);
+  if (properties.length === 0)
+    throw new Error(`No JSON Schema for the type of "${name}": ${checker.typeToString(type)}.`);
+  const required = properties.filter((it) => !(it.flags & ts.SymbolFlags.Optional)).map((it) => it.name);
+  const described = properties.map((it) => {
+    const schema = foreign[it.name] ?? toSchema(checker.getTypeOfSymbol(it), [name, it.name], checker);
+    return [it.name, { ...schema, description: commentOf(it, checker) }];
+  });
+  return {
+    type: "object",
+    properties: Object.fromEntries(described),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
 }
 
 /** Returns the comment of a member as text, with its default value. */
@@ -108,4 +140,29 @@ function commentOf(symbol: ts.Symbol, checker: ts.TypeChecker): string {
     .replace(/\{@link (\w+)\}/g, "$1")
     .replace(/\s+/g, " ")
     .trim();
+}
+
+/** Returns the JSON Schema for editors: a copy without what only programs can contain. */
+export function toPublished(schema: Schema): Schema {
+  const { anyOf, properties, items, additionalProperties: member, ...rest } = schema;
+  const alternatives = anyOf?.filter(isPublished).map(toPublished) ?? [];
+  if (alternatives.length === 1) return { ...rest, ...alternatives[0] };
+  const members = Object.entries(properties ?? {}).filter(([, it]) => isPublished(it));
+  return {
+    ...rest,
+    ...(anyOf !== undefined && { anyOf: alternatives }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(members.map(([key, it]) => [key, toPublished(it)])),
+    }),
+    ...(items !== undefined && { items: toPublished(items) }),
+    ...(member !== undefined && { additionalProperties: typeof member === "object" ? toPublished(member) : member }),
+  };
+}
+
+function isPublished({ type, isProgramOnly, required = [], properties = {} }: Schema): boolean {
+  return type !== "function" && isProgramOnly !== true && required.every((key) => isPublished(properties[key]!));
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  writeFileSync(schemaFile, `${JSON.stringify(createConfigSchema(), undefined, 2)}\n`);
 }

@@ -35,18 +35,18 @@ function printSources(hub: Hub): void {
 function printThingsToTry(url: string, token: string, folder: string): void {
   const things = [
     ["Read the orders of the database over HTTP", `curl -s -H 'authorization: Bearer ${token}' ${url}/order/list`],
-    ["List all operations", `npx operations list --hub ${url}`],
+    ["List all operations", `npx @alkdev/operations list --hub ${url}`],
     [
       "Place an order: the HTTP API books it, the database stores it, and the MCP server writes a letter",
-      `npx operations call order.place item=Mug city=Oslo --hub ${url}`,
+      `npx @alkdev/operations call order.place item=Mug city=Oslo --hub ${url}`,
     ],
     [
       "Add the hub to Claude Code; other editors with --for cursor, vscode, …",
-      `npx operations mcp-config --for claude --hub ${url}`,
+      `npx @alkdev/operations mcp-config --for claude --hub ${url}`,
     ],
     [
       "Write the types of all operations to a file",
-      `npx operations types --hub ${url} -o ${join(folder, ".data/operations.d.ts")}`,
+      `npx @alkdev/operations types --hub ${url} -o ${join(folder, ".data/operations.d.ts")}`,
     ],
   ];
   console.log("\nTry these in another terminal, in this folder:\n");

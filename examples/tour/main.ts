@@ -78,7 +78,7 @@ function showNext(): void {
       [`${command} --nats --redis`, "also calls over both brokers"],
       isScript
         ? ["npm start", "runs a hub: a configuration file instead of a program"]
-        : ["npx operations init", "writes the configuration of a hub, and a first operation"],
+        : ["npx @alkdev/operations init", "writes the configuration of a hub, and a first operation"],
     ],
   );
 }

@@ -70,7 +70,7 @@ export async function startCallOfHub(): Promise<Walk> {
   const call = async () => {
     const command = await loadCommand("call");
     const args = ["walk.echo", "--input", JSON.stringify(input), "--hub", hub.url!];
-    const { positionals, options } = parseArguments(args, command.options);
+    const { positionals, options, given } = parseArguments(args, command.options);
     checkPositionals("call", command, positionals);
     const printed: string[] = [];
     const target = {
@@ -82,6 +82,7 @@ export async function startCallOfHub(): Promise<Walk> {
     const stream = new OutputStream(target as never, environment, false);
     await command.run({
       positionals,
+      given,
       options: options as CommandContext["options"],
       environment,
       folder,

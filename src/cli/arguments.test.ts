@@ -13,7 +13,15 @@ const options = {
 test("options and arguments may be mixed, and -- ends options", () => {
   const parsed = parseArguments(["a", "--raw", "--input=-", "-o", "x.txt", "b=1", "--", "--raw"], options);
 
-  expect(parsed).toEqual({ positionals: ["a", "b=1", "--raw"], options: { raw: true, input: "-", output: "x.txt" } });
+  expect(parsed).toEqual({
+    given: [
+      ["raw", true],
+      ["input", "-"],
+      ["output", "x.txt"],
+    ],
+    positionals: ["a", "b=1", "--raw"],
+    options: { raw: true, input: "-", output: "x.txt" },
+  });
 });
 
 test("a value may begin with a dash", () => {
@@ -41,17 +49,17 @@ test("the number of arguments is checked", () => {
 
   expect(() => checkPositionals("describe", command, ["a"])).not.toThrow();
   expect(() => checkPositionals("describe", command, [])).toThrow(
-    'An argument is missing: operations describe ID. Run "operations describe --help" for examples.',
+    'An argument is missing: npx @alkdev/operations describe ID. Run "npx @alkdev/operations describe --help" for examples.',
   );
   expect(() => checkPositionals("describe", command, ["a", "b"])).toThrow(
-    'The argument "b" is one too many. Run "operations describe --help" for examples.',
+    'The argument "b" is one too many. Run "npx @alkdev/operations describe --help" for examples.',
   );
 });
 
 test("an unknown command is never run as another one", async () => {
   await expect(loadCommand("lst")).rejects.toThrow('There is no command "lst". Did you mean "list"?');
   await expect(loadCommand("zzzzz")).rejects.toThrow(
-    'There is no command "zzzzz". Run "operations --help" for a list.',
+    'There is no command "zzzzz". Run "npx @alkdev/operations --help" for a list.',
   );
 });
 

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { quote } from "../internal/text.ts";
 import { type Command, type CommandOptions, generalOptions } from "./command.ts";
-import { unknownName, usageError } from "./failures.ts";
+import { program, unknownName, usageError } from "./failures.ts";
 
 /** The parsed arguments of one command. */
 export interface ParsedArguments {
@@ -9,13 +9,15 @@ export interface ParsedArguments {
   positionals: string[];
   /** Values of options by their long names. */
   options: Record<string, string | boolean | undefined>;
+  /** The same options in the order in which they were passed. */
+  given: Array<[name: string, value: string | boolean]>;
 }
 
 /** Parses the arguments of a command. Does not check their number, so that `--help` always works. */
 export function parseArguments(args: readonly string[], own: CommandOptions): ParsedArguments {
   const options: CommandOptions = { ...own, ...generalOptions };
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true, allowPositionals: true });
-  const parsed: ParsedArguments = { positionals: [], options: {} };
+  const parsed: ParsedArguments = { positionals: [], options: {}, given: [] };
   for (const token of tokens) {
     if (token.kind === "positional") parsed.positionals.push(token.value);
     if (token.kind !== "option") continue;
@@ -32,6 +34,7 @@ export function parseArguments(args: readonly string[], own: CommandOptions): Pa
       throw usageError(`The option ${rawName} does not take a value.`);
     }
     parsed.options[name] = value ?? true;
+    parsed.given.push([name, value ?? true]);
   }
   return parsed;
 }
@@ -41,9 +44,9 @@ export function checkPositionals(name: string, command: Command, positionals: re
   const words = command.arguments?.split(" ") ?? [];
   const required = words.filter((word) => /^\w/.test(word)).length;
   const allowed = words.includes("…]") ? Number.POSITIVE_INFINITY : words.length;
-  const help = `Run "operations ${name} --help" for examples.`;
+  const help = `Run "${program} ${name} --help" for examples.`;
   if (positionals.length < required) {
-    throw usageError(`An argument is missing: operations ${name} ${command.arguments}. ${help}`);
+    throw usageError(`An argument is missing: ${program} ${name} ${command.arguments}. ${help}`);
   }
   if (positionals.length > allowed) {
     throw usageError(`The argument ${quote(positionals[allowed]!)} is one too many. ${help}`);

@@ -36,6 +36,8 @@ export interface CommandContext<Options extends CommandOptions = CommandOptions>
   readonly positionals: readonly string[];
   /** Values of the options. */
   readonly options: OptionValues<Options> & OptionValues<typeof generalOptions>;
+  /** The options that were passed, in their order. */
+  readonly given: ReadonlyArray<readonly [name: string, value: string | boolean]>;
   /** Variables of the environment. */
   readonly environment: Environment;
   /** The folder in which the command was started. */
@@ -54,7 +56,7 @@ export interface CommandContext<Options extends CommandOptions = CommandOptions>
 
 /** A command. Each is a file in `commands/` that is loaded when it is used. */
 export interface Command<Options extends CommandOptions = CommandOptions> {
-  /** Lines that the help begins with, without `operations` in front. */
+  /** Lines that the help begins with, without the program in front. */
   readonly examples: readonly string[];
   /** The arguments, such as `ID [KEY=VALUE …]`: those in brackets are optional. @default the command takes none */
   readonly arguments?: string;

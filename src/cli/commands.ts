@@ -1,5 +1,5 @@
 import type { Command } from "./command.ts";
-import { unknownName } from "./failures.ts";
+import { program, unknownName } from "./failures.ts";
 
 /** What each command does, in the order of the help. */
 export const summaries = {
@@ -8,12 +8,14 @@ export const summaries = {
   describe: "Print the TypeScript signature, an example, the errors and the access rule of an operation.",
   call: "Call an operation and print its result.",
   subscribe: "Subscribe to an operation and print its values, one per line.",
+  calls: "Print the calls of a running hub, one of them as a tree, or new ones as they end.",
+  sources: "Print the sources of a running hub and their states.",
   types: "Write TypeScript types for all operations, or check that contracts did not change.",
   init: "Create a project that serves operations.",
   token: "Create a token for a caller.",
   trust: "Allow the configuration of a folder to run.",
   doctor: "Find problems, and print how to fix them.",
-  "mcp-config": "Add the operations to an editor, as an MCP server.",
+  "mcp-config": "Print what adds the operations to an editor, as an MCP server.",
   completion: "Print the completion script of a shell.",
   help: "Print the help of the program or of a command.",
 };
@@ -25,6 +27,8 @@ const loaders: Readonly<Record<keyof typeof summaries | "complete", () => Promis
   describe: async () => (await import("./commands/describe.ts")).describe,
   call: async () => (await import("./commands/call.ts")).call,
   subscribe: async () => (await import("./commands/call.ts")).subscribe,
+  calls: async () => (await import("./commands/calls.ts")).calls,
+  sources: async () => (await import("./commands/sources.ts")).sources,
   types: async () => (await import("./commands/types.ts")).types,
   init: async () => (await import("./commands/init.ts")).init,
   token: async () => (await import("./commands/access.ts")).token,
@@ -39,5 +43,5 @@ const loaders: Readonly<Record<keyof typeof summaries | "complete", () => Promis
 /** Loads a command. Throws for an unknown name, with the one that was probably meant. */
 export async function loadCommand(name: string): Promise<Command> {
   if (Object.hasOwn(loaders, name)) return loaders[name as keyof typeof loaders]();
-  throw unknownName("command", name, Object.keys(summaries), 'Run "operations --help" for a list.');
+  throw unknownName("command", name, Object.keys(summaries), `Run "${program} --help" for a list.`);
 }

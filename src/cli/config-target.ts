@@ -14,7 +14,6 @@ import { CallError, createOperator } from "../operation/inside.ts";
 import type { CommandContext } from "./command.ts";
 import { usageError } from "./failures.ts";
 import { redirectOutput } from "./output-stream.ts";
-import { createPrompt, requestInputs } from "./prompt.ts";
 import { createLocalTarget } from "./source-target.ts";
 import { type Target, type TargetContext, type targetOptions, timeoutsOf } from "./target.ts";
 import { describeActions, requireTrust, storeTrust } from "./trust.ts";
@@ -39,12 +38,11 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig &
       "No configuration, hub or source was found. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.",
     );
   }
-  const prompt = createPrompt(context);
   const accepted = await requireTrust(file, environment, async (trust) => {
-    const reply = await prompt?.(
-      `${describeActions(trust)}\nDo you trust its folder, also after later changes? [y/N] `,
+    const isYes = await confirm(
+      `${describeActions(trust)}\nDo you trust its folder, also after later changes?`,
+      context,
     );
-    const isYes = /^\s*y(?:es)?\s*$/i.test(reply ?? "");
     if (isYes) await storeTrust(trust, environment).catch(() => {}); // The user is asked again the next time.
     return isYes;
   });
@@ -55,13 +53,39 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig &
   return { ...(await loadConfig(accepted.file, { environment })), beforeReload };
 }
 
+/** Asks a question on the terminal. Nobody can agree where no person could respond. */
+async function confirm(question: string, { options, stderr, signal }: CommandContext): Promise<boolean> {
+  if (!process.stdin.isTTY || !stderr.isTerminal || options.json === true) return false;
+  const { createInterface } = await import("node:readline/promises");
+  const reader = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
+  reader.on("SIGINT", () => process.kill(process.pid, "SIGINT")); // The terminal does not send it while it is read.
+  const ended = new AbortController(); // Ctrl-D is a no.
+  reader.on("close", () => ended.abort());
+  try {
+    const reply = await reader.question(`${question} [y/N] `, { signal: AbortSignal.any([signal, ended.signal]) });
+    return /^\s*y(?:es)?\s*$/i.test(reply);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    await stderr.write("\n");
+    return false;
+  } finally {
+    reader.close();
+  }
+}
+
 /** Starts a hub. An interruption ends the wait for its sources. */
 export async function startHub(config: HubConfig, options: HubOptions, signal: AbortSignal): Promise<Hub> {
-  const starting = createHub(config, options);
+  let started: Hub | undefined;
+  const onStart = (hub: Hub) => {
+    started = hub;
+    options.onStart?.(hub);
+  };
+  const starting = createHub(config, { ...options, onStart });
   try {
     return await waitFor(starting, { signal }, () => new CallError("ABORTED", "The start of the hub was interrupted."));
   } catch (error) {
-    const closing = starting.then((hub) => hub.close());
+    starting.catch(() => {}); // It ends when the hub is closed.
+    const closing = started?.close() ?? starting.then((hub) => hub.close());
     await settlesWithin(maxClosingMs, closing); // The programs that it has started must not outlive this one.
     throw error;
   }
@@ -75,8 +99,7 @@ export async function openConfig(context: TargetContext): Promise<Target> {
   const { file: _, ...history } = loaded.history ?? {};
   const config = { ...loaded, history };
   const sources = selectSources(config, operation);
-  const environment = await requestInputs({ sources }, context);
-  const options = { ...place, environment, listen: false, startTimeout: timeoutsOf(context).call };
+  const options = { ...place, environment: context.environment, listen: false, startTimeout: timeoutsOf(context).call };
   const hub = await startHub({ ...config, sources }, options, signal);
   if (operation !== undefined && hub.registry.getSpec(operation) === undefined) await hub.reload(config);
   const { registry } = hub;

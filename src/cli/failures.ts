@@ -3,6 +3,9 @@ import { getOwn } from "../internal/objects.ts";
 import { quote, toReason } from "../internal/text.ts";
 import { CallError, isCallError } from "../operation/index.ts";
 
+/** How users run the command. `npx operations` would run the package of someone else where this one is not installed. */
+export const program = "npx @alkdev/operations";
+
 /** The exit codes of the command. */
 export const exitCodes = {
   /** The command succeeded. */
@@ -88,6 +91,6 @@ function adviseCommand(code: string, details: unknown, operation: string): strin
   if (typeof meant === "string") return `No operation ${quote(operation)}. Did you mean ${quote(meant)}?`;
   if (code !== "WRONG_OPERATION_TYPE") return undefined;
   return getOwn(details, "type") === "subscription"
-    ? `${quote(operation)} is a subscription. Run "operations subscribe ${operation}".`
-    : `${quote(operation)} is not a subscription. Run "operations call ${operation}".`;
+    ? `${quote(operation)} is a subscription. Run "${program} subscribe ${operation}".`
+    : `${quote(operation)} is not a subscription. Run "${program} call ${operation}".`;
 }

@@ -29,11 +29,11 @@ const schema = {
     any: {},
     address: { $ref: "#/$defs/Address" },
     "address.city": { type: "integer" },
-    tree: { $ref: "Node" },
+    tree: { $ref: "#/$defs/Node" },
   },
   $defs: {
     Address: { type: "object", properties: { city: { type: "string" }, number: { type: "integer" } } },
-    Node: { type: "object", properties: { depth: { type: "integer" }, next: { $ref: "Node" } } },
+    Node: { type: "object", properties: { depth: { type: "integer" }, next: { $ref: "#/$defs/Node" } } },
   },
 };
 

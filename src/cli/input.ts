@@ -6,9 +6,9 @@ import { toBase64 } from "../internal/base64.ts";
 import { nearest } from "../internal/nearest.ts";
 import { isObject, type JSONObject, setOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
+import { modelOf, type Shape } from "../schema/model.ts";
 import type { CommandOptions } from "./command.ts";
 import { fileError, usageError } from "./failures.ts";
-import { coerce, describesOthers, parseNumbers, propertyNames, propertyOf } from "./input-schema.ts";
 
 /** Options of the commands that pass input to an operation. */
 export const inputOptions = {
@@ -55,10 +55,26 @@ export async function readInput({ input, pairs, ...place }: InputArguments, sche
     const isJSON = operator === ":=";
     const read = operator === "@=" ? await readValue(text, place) : text;
     const value = isJSON ? parseJSON(text, `The value of ${quote(key)}`) : read;
-    const toValue = (own: unknown) => (isJSON || typeof value !== "string" ? value : coerce(value, own, schema));
-    assign(result, schema, key, toValue, schema);
+    const toValue = (shapes: readonly Shape[]) => (isJSON || typeof value !== "string" ? value : coerce(value, shapes));
+    assign(result, [modelOf(schema).root], key, toValue);
   }
   return result;
+}
+
+/**
+ * Converts the string of a `key=value` argument to the type that one of the shapes requires. The string itself wins if it is
+ * allowed. Otherwise it is read as JSON. A string that is not allowed in either form is returned unchanged: the check of the
+ * input then reports what is expected.
+ */
+export function coerce(text: string, shapes: readonly Shape[]): unknown {
+  const admits = (value: unknown) => shapes.length === 0 || shapes.some((shape) => shape.admits(value));
+  if (admits(text)) return text;
+  try {
+    const { value, isRounded } = parseNumbers(text);
+    return !isRounded && (isObject(value) || admits(value)) ? value : text;
+  } catch {
+    return text;
+  }
 }
 
 /**
@@ -66,30 +82,50 @@ export async function readInput({ input, pairs, ...place }: InputArguments, sche
  * key would be ignored. A schema that describes other properties, or none, has no unknown keys.
  */
 export function describeUnknownKeys(pairs: readonly string[], schema: unknown): string {
-  const known = propertyNames(schema, schema);
-  const heads = pairs.map((pair) => headOf(pairPattern.exec(pair)![1]!, known));
-  const unknown = known.length === 0 || describesOthers(schema) ? [] : heads.filter((head) => !known.includes(head));
-  const warnings = unknown.map((head) => {
-    const meant = nearest(head, known);
+  const shapes = membersOf(modelOf(schema).root);
+  const known = namesIn(shapes);
+  if (known.length === 0 || shapes.some((shape) => shape.isOpen)) return "";
+  const keys = pairs.map((pair) => pairPattern.exec(pair)![1]!);
+  const warnings = keys.flatMap((key) => {
+    const head = headOf(key, known);
+    if (known.includes(head)) return [];
+    const holder = known.find((name) => namesIn(propertyOf(shapes, name).flatMap(membersOf)).includes(head));
+    const meant = holder === undefined ? nearest(head, known) : `${holder}.${key}`;
     return `warning: The key ${quote(head)} is not known.${meant === undefined ? "" : ` Did you mean ${quote(meant)}?`}\n`;
   });
   return warnings.join("");
 }
 
+/** Returns a shape, or the members of a union. */
+function membersOf(shape: Shape): readonly Shape[] {
+  return shape.kind === "union" ? shape.alternatives.flatMap((member) => membersOf(member.shape)) : [shape];
+}
+
+function namesIn(shapes: readonly Shape[]): string[] {
+  return shapes.flatMap(({ properties }) => [...properties.keys()]);
+}
+
+/** Returns what a property may be; an empty list for one that is not described. */
+export function propertyOf(shapes: readonly Shape[], name: string): Shape[] {
+  return shapes
+    .flatMap(membersOf)
+    .filter((shape) => shape.properties.has(name) || shape.isOpen)
+    .map((shape) => shape.property(name));
+}
+
 /**
  * Sets the value of a key, and creates the objects on the path to it. A property with exactly this name wins over a path
  * with dots.
- * @param toValue returns the value for the schema of its property
+ * @param toValue returns the value for what the property may be
  */
 function assign(
   holder: JSONObject,
-  schema: unknown,
+  shapes: readonly Shape[],
   key: string,
-  toValue: (schema: unknown) => unknown,
-  root: unknown,
+  toValue: (shapes: readonly Shape[]) => unknown,
 ): void {
-  const head = headOf(key, [...propertyNames(schema, root), ...Object.keys(holder)]);
-  const own = propertyOf(schema, head, root);
+  const head = headOf(key, [...namesIn(shapes.flatMap(membersOf)), ...Object.keys(holder)]);
+  const own = propertyOf(shapes, head);
   if (head === key) return setOwn(holder, head, toValue(own));
   const inner = Object.hasOwn(holder, head) ? holder[head] : {};
   if (!isObject(inner)) {
@@ -97,7 +133,7 @@ function assign(
   }
   const copy = { ...inner };
   setOwn(holder, head, copy);
-  assign(copy, own, key.slice(head.length + 1), toValue, root);
+  assign(copy, own, key.slice(head.length + 1), toValue);
 }
 
 /** Returns the longest known name that a key begins with, or else the part before its first dot. */
@@ -145,4 +181,14 @@ function parseJSON(text: unknown, what: string): unknown {
   throw usageError(
     `${what} contains a number that JavaScript would round. Integers are exact up to ${Number.MAX_SAFE_INTEGER}. Pass a string if the operation takes one.`,
   );
+}
+
+/** Parses JSON. `isRounded`: whether it contains a number beyond 2^53, which may be rounded. Throws if it is malformed. */
+function parseNumbers(text: string): { value: unknown; isRounded: boolean } {
+  let isRounded = false;
+  const value: unknown = JSON.parse(text, (_key, part: unknown) => {
+    isRounded ||= typeof part === "number" && Math.abs(part) > Number.MAX_SAFE_INTEGER;
+    return part;
+  });
+  return { value, isRounded };
 }

@@ -4,7 +4,7 @@ import { checkPositionals, parseArguments } from "./arguments.ts";
 import type { CommandContext } from "./command.ts";
 import { formatCommandHelp, formatHelp } from "./commands/help.ts";
 import { loadCommand } from "./commands.ts";
-import { exitCodes, type FailureReport, toFailure, usageError } from "./failures.ts";
+import { exitCodes, type FailureReport, program, toFailure, usageError } from "./failures.ts";
 import { OutputStream, toPrintable, toPrintableLine } from "./output-stream.ts";
 
 declare const __PACKAGE_VERSION__: string;
@@ -28,11 +28,12 @@ const interruption = new AbortController();
 const context: CommandContext = {
   positionals: [],
   options: { json: printsJSON, "no-color": !printsColors, help: false },
+  given: [],
   environment: process.env,
   folder: process.cwd(),
   stdout: new OutputStream(process.stdout, process.env, printsColors),
   stderr: new OutputStream(process.stderr, process.env, printsColors),
-  print: (text, data) => context.stdout.write(printsJSON ? `${JSON.stringify(data)}\n` : text),
+  print: (text, data) => context.stdout.write(printsJSON ? `${toPrintable(JSON.stringify(data))}\n` : text),
   signal: interruption.signal,
   operation: undefined,
 };
@@ -52,12 +53,12 @@ async function main(): Promise<number | void> {
   }
   if (name === "--help" || name === "-h") return context.stdout.write(formatHelp());
   if (name === "--version") return context.stdout.write(`${__PACKAGE_VERSION__}\n`);
-  if (name.startsWith("-")) throw usageError('Name a command first. Run "operations --help" for a list.');
+  if (name.startsWith("-")) throw usageError(`Name a command first. Run "${program} --help" for a list.`);
   const command = await loadCommand(name);
-  const { positionals, options } = parseArguments(rest, command.options);
+  const { positionals, options, given } = parseArguments(rest, command.options);
   if (options["help"] === true) return context.stdout.write(formatCommandHelp(name, command));
   checkPositionals(name, command, positionals);
-  Object.assign(context, { positionals, options });
+  Object.assign(context, { positionals, options, given });
   return command.run(context);
 }
 
@@ -93,8 +94,9 @@ function writeMessage(text: string): Promise<void> {
 }
 
 /** Formats a failure for a person. Messages contain the issues of invalid input and the names that details repeat. */
-function formatFailure({ message, details }: FailureReport, exitCode: number): string {
-  const line = `${context.stderr.colors.red("error:")} ${toPrintable(message)}\n`;
+function formatFailure({ code, message, details }: FailureReport, exitCode: number): string {
+  const label = code === "USAGE" ? "error:" : toPrintableLine(`error ${code}:`);
+  const line = `${context.stderr.colors.red(label)} ${toPrintable(message)}\n`;
   if (details === undefined || exitCode !== exitCodes.failed) return line;
   return `${line}${truncate(toPrintableLine(JSON.stringify(details)), maxDetailsLength)}\n`;
 }

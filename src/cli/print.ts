@@ -2,10 +2,12 @@ import { access, constants, open, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { toBase64 } from "../internal/base64.ts";
 import { toReason } from "../internal/text.ts";
-import { CallError } from "../operation/index.ts";
+import { waitFor } from "../internal/wait.ts";
+import { CallError, isCallError } from "../operation/index.ts";
 import type { CommandContext, CommandOptions } from "./command.ts";
 import { fileError, usageError } from "./failures.ts";
 import { type Colors, toPrintable } from "./output-stream.ts";
+import { timeoutsOf } from "./target.ts";
 
 /** Options of the commands that print values. */
 export const valueOptions = {
@@ -20,16 +22,18 @@ export const resultOptions = {
   envelope: { type: "boolean", description: "Print the whole envelope, data and meta." },
 } as const satisfies CommandOptions;
 
+type PrinterContext = CommandContext<typeof valueOptions> & { readonly options: { timeout?: string | undefined } };
+
 /** Prints values in the format of the options. */
 export interface Printer {
   /** Prints one value, or what `--jq` selects in it. */
   print(value: unknown): Promise<void>;
-  /** Closes the file of `--output`. */
+  /** Closes the file of `--output`, and ends the filter. */
   close(): Promise<void>;
 }
 
 /** Creates a printer of one document if an option asks for data; `undefined` if the command prints text for a person. */
-export async function createDataPrinter(context: CommandContext<typeof valueOptions>): Promise<Printer | undefined> {
+export async function createDataPrinter(context: PrinterContext): Promise<Printer | undefined> {
   const { json, jq, output } = context.options;
   return json || jq !== undefined || output !== undefined ? createPrinter(context, "document") : undefined;
 }
@@ -38,17 +42,15 @@ export async function createDataPrinter(context: CommandContext<typeof valueOpti
  * Creates a printer. Options that cannot work are refused now, before an operation is called.
  * @param layout whether each value is a document that a person may read in several lines, or one line
  */
-export async function createPrinter(
-  { options, stdout, folder }: CommandContext<typeof valueOptions>,
-  layout: "document" | "lines",
-): Promise<Printer> {
+export async function createPrinter(context: PrinterContext, layout: "document" | "lines"): Promise<Printer> {
+  const { options, stdout, folder } = context;
   const file = options.output === undefined ? undefined : await prepareFile(resolve(folder, options.output));
-  const filter = options.jq === undefined ? undefined : await compileFilter(options.jq);
+  const filter = options.jq === undefined ? undefined : await compileFilter(options.jq, context);
   const isForPerson = stdout.isTerminal && file === undefined;
   const toText = (text: string) => (isForPerson ? toPrintable(text) : text);
   const formatJSON = (value: unknown): string => {
     const isPretty = isForPerson && options.json !== true;
-    const json = toText(stringify(value, isPretty && layout === "document" ? 2 : 0));
+    const json = toPrintable(stringify(value, isPretty && layout === "document" ? 2 : 0));
     return `${isPretty ? colorJSON(json, stdout.colors) : json}\n`;
   };
   const format = (value: unknown): string | Uint8Array => {
@@ -62,11 +64,14 @@ export async function createPrinter(
   };
   return {
     print: async (value) => {
-      for (const selected of filter === undefined ? [value] : await filter(stringify(value, 0))) {
+      for (const selected of filter === undefined ? [value] : await filter.run(stringify(value, 0))) {
         if (selected !== undefined || options.json === true) await (file ?? stdout).write(format(selected));
       }
     },
-    close: async () => file?.close(),
+    close: async () => {
+      await filter?.close();
+      await file?.close();
+    },
   };
 }
 
@@ -107,17 +112,33 @@ async function prepareFile(path: string) {
 }
 
 /** Prepares a jq filter, which returns the values that it selects in a JSON document. */
-async function compileFilter(filter: string): Promise<(json: string) => Promise<unknown[]>> {
-  const { default: jq } = await import("jq-wasm");
+async function compileFilter(filter: string, context: PrinterContext) {
+  const jq = (await import("./jq.ts")).startJQ();
+  const run = async (json: string, what: string): Promise<string> => {
+    try {
+      const limits = { timeout: timeoutsOf(context).call, signal: context.signal };
+      return await waitFor(jq.run(json, what), limits, (code) => {
+        const message = "The filter of --jq did not end in time. Pass a longer --timeout.";
+        return new CallError(code, code === "TIMEOUT" ? message : "The filter of --jq was interrupted.");
+      });
+    } catch (error) {
+      await jq.close();
+      throw error;
+    }
+  };
   // Runs nothing, so that only an invalid filter fails. The line feeds end a comment in the filter.
-  await jq.raw("null", `empty | (\n${filter}\n)`, ["-c"]).catch((error) => {
-    throw usageError(`The filter of --jq is invalid: ${toReason(error)}.`);
+  await run("null", `empty | (\n${filter}\n)`).catch((error) => {
+    throw isCallError(error) ? error : usageError(`The filter of --jq is invalid: ${toReason(error)}.`);
   });
-  return async (json) => {
-    const lines = await jq.raw(json, filter, ["-c"]).catch((error) => {
-      throw new CallError("FILTER_FAILED", `The filter of --jq failed: ${toReason(error)}.`);
-    });
-    return (lines.match(/[^\n]+/g) ?? []).map((line) => JSON.parse(line));
+  return {
+    run: async (json: string): Promise<unknown[]> => {
+      const lines = await run(json, filter).catch((error) => {
+        if (isCallError(error)) throw error;
+        throw new CallError("FILTER_FAILED", `The filter of --jq failed: ${toReason(error)}.`);
+      });
+      return (lines.match(/[^\n]+/g) ?? []).map((line) => JSON.parse(line));
+    },
+    close: jq.close,
   };
 }
 

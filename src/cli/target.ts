@@ -30,8 +30,8 @@ export type FoundOperation = OperationSpec & { readonly source?: string };
 export interface Target {
   /** Where the operations come from, for messages, such as `http://127.0.0.1:4000`. */
   readonly label: string;
-  /** Whether the command has a token for a running hub. @default the target is in this process and needs none */
-  readonly hasToken?: boolean;
+  /** Whether it is a running hub. Others log in this process why their sources are not ready. @default false */
+  readonly isHub?: boolean;
   /** Finds operations. */
   find(query: OperationQuery): Promise<FoundOperation[]>;
   /** Calls a query or mutation. */
@@ -46,10 +46,16 @@ export interface Target {
 export const targetOptions = {
   config: { type: "string", value: "FILE", description: "Use the operations of a configuration." },
   hub: { type: "string", value: "URL", description: "Use a running hub. Its token is OPERATIONS_TOKEN." },
-  openapi: { type: "string", value: "URL|FILE", description: "Use the API of an OpenAPI document." },
-  "base-url": { type: "string", value: "URL", description: "Send the requests of --openapi to this URL." },
-  mcp: { type: "string", value: "URL", description: "Use an MCP server." },
-  "mcp-command": { type: "string", value: "COMMAND", description: "Use an MCP server that this command starts." },
+  openapi: { type: "string", value: "[NAME=]URL|FILE", description: "Use the API of an OpenAPI document." },
+  mcp: { type: "string", value: "[NAME=]URL", description: "Use an MCP server." },
+  "mcp-command": {
+    type: "string",
+    value: "[NAME=]COMMAND",
+    description: "Use an MCP server that this command starts.",
+  },
+  "base-url": { type: "string", value: "URL", description: "Send the requests of the API to this URL." },
+  header: { type: "string", value: "NAME:VALUE", description: "Send this header to the API or MCP server." },
+  token: { type: "string", value: "TOKEN", description: "Send this token to the API, MCP server or hub." },
   timeout: {
     type: "string",
     value: "DURATION",
@@ -63,14 +69,24 @@ export type TargetContext = CommandContext<typeof targetOptions>;
 /** Default time limit of connecting and of a call, in ms. */
 const defaultTimeoutMs = 30_000;
 
-const kinds = ["config", "hub", "openapi", "mcp", "mcp-command"] as const;
+const kinds = { config: "config", hub: "hub", openapi: "sources", mcp: "sources", "mcp-command": "sources" } as const;
 
-/** Returns the option that names the target; `undefined` if it is missing. Throws if there are two. */
-export function kindOf(options: Partial<TargetContext["options"]>): (typeof kinds)[number] | undefined {
-  const [kind, other] = kinds.filter((name) => options[name] !== undefined);
-  if (other !== undefined) throw usageError(`Pass --${kind} or --${other}, not both.`);
-  if (options["base-url"] === undefined || kind === "openapi") return kind;
-  throw usageError("The option --base-url is for --openapi only.");
+/** Returns what the options name; `undefined` if they name nothing. Throws if they name two that exclude each other. */
+export function kindOf(options: Partial<TargetContext["options"]>): "config" | "hub" | "sources" | undefined {
+  const [first, ...others] = Object.entries(kinds).filter(
+    ([name]) => options[name as keyof typeof kinds] !== undefined,
+  );
+  const other = others.find(([, kind]) => kind !== "sources" || kind !== first?.[1]);
+  if (other !== undefined) throw usageError(`Pass --${first![0]} or --${other[0]}, not both.`);
+  const kind = first?.[1];
+  if (kind !== "sources" && options["base-url"] !== undefined) {
+    throw usageError("The option --base-url is for --openapi only.");
+  }
+  if (kind !== "sources" && options.header !== undefined) {
+    throw usageError("The option --header is for --openapi and --mcp only.");
+  }
+  if (kind !== "config" || options.token === undefined) return kind;
+  throw usageError("The option --token is for --openapi, --mcp and --hub only.");
 }
 
 /** Returns the URL of the hub that `--hub` names, or else `OPERATIONS_HUB`; `undefined` if an option names another target. */
@@ -78,9 +94,34 @@ export function hubOf(options: Partial<TargetContext["options"]>, environment: E
   return kindOf(options) === undefined ? environment["OPERATIONS_HUB"] || undefined : options.hub;
 }
 
+/** Options of the commands that work on a running hub. */
+export const hubOptions = {
+  hub: { ...targetOptions.hub, description: "The running hub. Default: OPERATIONS_HUB, or http://127.0.0.1:4000." },
+  token: { ...targetOptions.token, description: "Its token. Default: OPERATIONS_TOKEN, or the one that it stored." },
+  timeout: targetOptions.timeout,
+} as const satisfies CommandOptions;
+
 /** Opens what the options name, works on it, and closes it also when the work fails. */
 export async function withTarget<T>(context: TargetContext, work: (target: Target) => Promise<T>): Promise<T> {
-  const target = await openTarget(context);
+  return closeAfter(await openTarget(context), work);
+}
+
+/** Opens a running hub, works on it, and closes the connection also when the work fails. */
+export async function withHub<T>(
+  context: CommandContext<typeof hubOptions>,
+  work: (target: Target) => Promise<T>,
+): Promise<T> {
+  const { openHub } = await import("./hub-target.ts");
+  const url = hubOf(context.options, context.environment) ?? "http://127.0.0.1:4000";
+  return closeAfter(await openHub(url, context), (target) =>
+    work(target).catch((error) => {
+      if (mapError(error).code !== "OPERATION_NOT_FOUND") throw error;
+      throw usageError(`${quote(target.label)} is not a hub, so it records no calls and has no sources.`);
+    }),
+  );
+}
+
+async function closeAfter<T>(target: Target, work: (target: Target) => Promise<T>): Promise<T> {
   try {
     return await work(target);
   } finally {
@@ -93,7 +134,7 @@ async function openTarget(context: TargetContext): Promise<Target> {
   if (hub !== undefined) return (await import("./hub-target.ts")).openHub(hub, context);
   const kind = kindOf(context.options);
   if (kind === "config" || kind === undefined) return (await import("./config-target.ts")).openConfig(context);
-  return (await import("./source-target.ts")).openSource(context);
+  return (await import("./source-target.ts")).openSources(context);
 }
 
 /** Returns the URL of a hub that the user named. Throws if it cannot be one. */
@@ -112,9 +153,6 @@ export async function findOperation(target: Target, id: string): Promise<FoundOp
   if (spec !== undefined) return spec;
   throw operationNotFound(id, nearestOperation(id, await target.find({ brief: true }), "all"));
 }
-
-/** What to do without a token. */
-export const setToken = "Set OPERATIONS_TOKEN to a token of the hub.";
 
 /** Returns the states of the sources of a hub, none for one source. Returns `undefined` if the caller may not see them. */
 export async function readSources(target: Target): Promise<SourceState[] | undefined> {
@@ -142,7 +180,10 @@ export function countOf(count: number, noun: string): string {
 }
 
 /** The time limits of a command in ms: of connecting and of a call, and of a subscription, which has none by default. */
-export function timeoutsOf({ options }: TargetContext): { call: number; subscription: number | undefined } {
+export function timeoutsOf({ options }: { readonly options: { readonly timeout?: string | undefined } }): {
+  call: number;
+  subscription: number | undefined;
+} {
   if (options.timeout === undefined) return { call: defaultTimeoutMs, subscription: undefined };
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(options.timeout) ?? [];
   const ms = Number(digits) * { ms: 1, s: 1_000, m: 60_000 }[unit as "ms" | "s" | "m"];

@@ -8,7 +8,7 @@ import { getOwn, isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { CallError } from "../operation/index.ts";
-import { usageError } from "./failures.ts";
+import { program, usageError } from "./failures.ts";
 import { toPrintableLine } from "./output-stream.ts";
 
 /** What a configuration would do, and whether its user trusts its folder. */
@@ -69,7 +69,7 @@ export async function requireTrust(
   const trust = await checkTrust(config, environment);
   const { file, actions } = trust;
   if (actions.length === 0 || trust.isStored || (await confirm?.(trust))) return trust;
-  const message = `${describeActions(trust)}\nIts folder is not trusted, so nothing was run. Read it, then run \`npx @alkdev/operations trust\`, or name it with --config.`;
+  const message = `${describeActions(trust)}\nIts folder is not trusted, so nothing was run. Read it, then run \`${program} trust\`, or name it with --config.`;
   throw new CallError("CONFIG_NOT_TRUSTED", message, { file, actions }, { mayHaveRun: false });
 }
 

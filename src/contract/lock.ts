@@ -87,14 +87,11 @@ function compareOperation(operation: string, before: Lock, after: Lock): Map<str
   if (now === undefined) return new Map([["The operation was removed.", true]]);
   const changes = new Map<string, boolean>();
   const compare = (subject: string, from: unknown, to: unknown, isInput = false) => {
-    const versions = [
-      { schema: from, resolve: before.resolve },
-      { schema: to, resolve: after.resolve },
-    ] as const;
-    compareSchemas(...versions, isInput, (path, text, isBreaking) => {
+    const report = (path: string, text: string, isBreaking: boolean) => {
       const message = `${subject}${path === "" ? "" : ` at ${quote(path)}`} ${text}.`;
       changes.set(message, isBreaking || changes.get(message) === true);
-    });
+    };
+    compareSchemas({ schema: from, ...before }, { schema: to, ...after }, isInput, report);
   };
   if (old["type"] !== now["type"]) changes.set(`The type changed from ${old["type"]} to ${now["type"]}.`, true);
   compare("The input", old["input"], now["input"], true);

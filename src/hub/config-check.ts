@@ -1,14 +1,15 @@
 import type { TSchema } from "typebox";
 import { Value } from "typebox/value";
+import type { HTTPAuth } from "../from/openapi/index.ts";
 import { nearest as nearestName } from "../internal/nearest.ts";
 import { isObject, type JSONObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { namespacePattern } from "../operation/inside.ts";
-import type { ResolvedConfig } from "./config.ts";
-import { configSchema } from "./config-schema.ts";
+import schema from "./config.schema.json" with { type: "json" };
+import type { BusTrust, ResolvedConfig, WithoutEnv } from "./config.ts";
 import type { ConfigPath, ConfigProblem } from "./config-text.ts";
 
-/** The keywords of JSON Schema that the description of a configuration uses, and the refinements of TypeBox. */
+/** The keywords of JSON Schema that the description of a configuration uses. The type `function` exists in programs only. */
 interface Description {
   type?: string;
   anyOf?: Description[];
@@ -16,21 +17,25 @@ interface Description {
   const?: unknown;
   items?: Description;
   properties?: Record<string, Description>;
-  patternProperties?: Record<string, Description>;
+  additionalProperties?: Description | boolean;
   required?: string[];
   errorMessage?: string;
-  "~refine"?: Array<{ check(value: unknown): boolean; error(value: unknown): string }>;
 }
+
+const configSchema = schema as object as Description;
+const [mcpServerSchema] = alternativesOf(
+  configSchema.properties!["sources"]!.additionalProperties as Description,
+).flatMap(({ properties = {} }) => properties["mcp"] ?? []);
 
 /** Finds all mistakes in a configuration whose variables have been replaced. */
 export function findConfigProblems(config: unknown): ConfigProblem[] {
-  const problems = findProblems(configSchema, config);
-  return problems.length > 0 ? problems : findNameProblems(config as ResolvedConfig);
+  const problems = check(configSchema, config, []);
+  return problems.length > 0 ? problems : findContradictions(config as ResolvedConfig);
 }
 
-/** Finds the parts of a value that a description does not allow. */
-export function findProblems(schema: TSchema, value: unknown): ConfigProblem[] {
-  return check(schema as Description, value, []);
+/** Finds the fields of an MCP server that are invalid. */
+export function findServerProblems(server: unknown): ConfigProblem[] {
+  return check(mcpServerSchema!, server, []);
 }
 
 /** Whether a value is valid is decided by TypeBox. For an invalid one, its parts are checked. */
@@ -39,7 +44,7 @@ function check(schema: Description, value: unknown, path: ConfigPath): ConfigPro
   if (Value.Check(schema as TSchema, value === Number.POSITIVE_INFINITY ? Number.MAX_VALUE : value)) return [];
   const alternatives = alternativesOf(schema);
   const [item] = alternatives.flatMap(({ items = [] }) => items);
-  const [member] = alternatives.flatMap(({ patternProperties = {} }) => Object.values(patternProperties));
+  const [member] = alternatives.flatMap(({ additionalProperties: it }) => (typeof it === "object" ? it : []));
   const objects = alternatives.filter(({ properties }) => properties !== undefined);
   if (Array.isArray(value) && item !== undefined) {
     return value.flatMap((part, index) => check(item, part, [...path, index]));
@@ -77,7 +82,7 @@ function checkObject(objects: readonly Description[], value: JSONObject, path: C
 }
 
 function checkMembers(schema: Description, value: JSONObject, path: ConfigPath): ConfigProblem[] {
-  const { properties = {}, required = [], "~refine": refinements = [] } = schema;
+  const { properties = {}, required = [] } = schema;
   const missing = new Set(required.filter((key) => !Object.hasOwn(value, key)));
   const problems = Object.entries(value).flatMap(([key, member]) => {
     if (Object.hasOwn(properties, key)) {
@@ -87,8 +92,7 @@ function checkMembers(schema: Description, value: JSONObject, path: ConfigPath):
     return [unknownKey(key, Object.keys(properties), path)];
   });
   for (const key of missing) problems.push({ path, message: `must have the key ${quote(key)}.` });
-  if (problems.length > 0) return problems;
-  return refinements.filter((it) => !it.check(value)).map((it) => ({ path, message: it.error(value) }));
+  return problems;
 }
 
 /** Returns the name that was probably meant, also for a short one with swapped letters, such as `prot`. */
@@ -137,22 +141,66 @@ function describe(schema: Description): string {
   return type === "boolean" ? "true or false" : type === "object" ? "an object" : `a ${type}`;
 }
 
-/** Finds sources whose names or namespaces are invalid or used by the hub itself, also as a path over HTTP. */
-function findNameProblems({ sources = {}, serve }: ResolvedConfig): ConfigProblem[] {
-  const reserved = ["hub"];
-  if (serve !== undefined && serve.http !== false) {
-    if (serve.mcp !== false) reserved.push("mcp");
-    if (serve.websocket !== false) reserved.push("calls");
+/** Finds parts of a configuration that contradict each other, or that have no effect. */
+function findContradictions(config: ResolvedConfig): ConfigProblem[] {
+  const { sources = {}, serve, access, rules = [] } = config;
+  const problems: ConfigProblem[] = [];
+  const refuse = (path: ConfigPath, isAllowed: boolean, message: string) => {
+    if (!isAllowed) problems.push({ path, message });
+  };
+  const { http = true, mcp = true, websocket = true } = serve ?? {};
+  refuse(
+    ["serve"],
+    http || mcp || websocket,
+    'disables http, mcp and websocket. Enable one of them, or remove "serve".',
+  );
+  const hashes = (access?.tokens ?? []).map(({ hash }) => hash.toLowerCase());
+  const isUnique = new Set(hashes).size === hashes.length;
+  refuse(["access"], isUnique, "contains a hash twice. Create one token per caller.");
+  for (const [index, { requiredScopes, deny }] of rules.entries()) {
+    const isEffective = requiredScopes !== undefined || deny === true;
+    refuse(["rules", index], isEffective, 'has no effect. Set "requiredScopes" or "deny": true.');
   }
-  return Object.entries(sources).flatMap(([name, source]) => {
+  const reserved = ["hub", ...(serve && http ? [...(mcp ? ["mcp"] : []), ...(websocket ? ["calls"] : [])] : [])];
+  for (const [name, source] of Object.entries(sources)) {
     const path = ["sources", name];
-    const isNamespace = name === "hub" || "openapi" in source || "mcp" in source;
-    const namespace = source.namespace ?? (isNamespace ? name : undefined);
-    if (namespace !== undefined && reserved.includes(namespace)) {
-      const message = `needs another namespace, because the hub itself uses ${quote(namespace)}. Set "namespace" to another name.`;
-      return [{ path, message }];
+    if ("mcp" in source) {
+      const { command, url, transport } = source.mcp;
+      const isComplete = typeof transport === "function" || (command === undefined) !== (url === undefined);
+      refuse([...path, "mcp"], isComplete, 'must have either "command" or "url".');
     }
-    if (namespacePattern.test(name)) return [];
-    return [{ path, message: "must have a name of 1 to 64 characters without dots or control characters." }];
-  });
+    if ("openapi" in source && typeof source.auth === "object") {
+      const all = "schemes" in source.auth ? Object.entries(source.auth.schemes) : [["", source.auth] as const];
+      for (const [scheme, auth] of all) {
+        const place = scheme === "" ? [...path, "auth"] : [...path, "auth", "schemes", scheme];
+        refuse(place, hasCredentials(auth), credentialsMissing);
+      }
+    }
+    if ("nats" in source) refuse([...path, "nats"], isTrusted(source.nats), trustMissing);
+    if ("redis" in source) refuse([...path, "redis"], isTrusted(source.redis), trustMissing);
+    const isNamespace = name === "hub" || "openapi" in source || "mcp" in source;
+    const namespace = source.namespace ?? (isNamespace ? name : "");
+    const isFree = !reserved.includes(namespace);
+    const used = `needs another namespace, because the hub itself uses ${quote(namespace)}. Set "namespace" to another name.`;
+    refuse(path, isFree, used);
+    const isName = !isFree || namespacePattern.test(name);
+    refuse(path, isName, "must have a name of 1 to 64 characters without dots or control characters.");
+  }
+  return problems;
 }
+
+function isTrusted({ sign, trustedBus }: WithoutEnv<BusTrust>): boolean {
+  return sign !== undefined || trustedBus === true;
+}
+
+const trustMissing =
+  'is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if ' +
+  "every program on the bus may act as any caller.";
+
+function hasCredentials({ type, token, username, tokenUrl, clientId }: WithoutEnv<HTTPAuth>): boolean {
+  if (type === "oauth2") return tokenUrl !== undefined && clientId !== undefined;
+  return token !== undefined || (type === "basic" && username !== undefined);
+}
+
+const credentialsMissing =
+  'has no credentials. Set "token" for bearer and apiKey, "username" and "password" for basic, "tokenUrl" and "clientId" for oauth2.';

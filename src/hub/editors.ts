@@ -1,14 +1,17 @@
 import type { JSONObject } from "../internal/objects.ts";
 import type { VariableSyntax } from "./config-variables.ts";
 
+/** An MCP server for an editor: a program, or the URL of a running hub. */
+export type EditorServer = { command: string; args: readonly string[] } | { url: string };
+
 /** An editor or agent that starts MCP servers, and the form of its configuration files. */
 export interface Editor {
   /** Name for messages. */
   readonly title: string;
   /** Path of its file in a project. Missing where it reads only a file of the user. */
   readonly projectFile?: string;
-  /** Path of its file for all projects of a user: in the home folder, or in the folder of application settings. */
-  readonly userFile: readonly [folder: "home" | "settings", path: string];
+  /** Its file for all projects of a user, for messages. */
+  readonly userFile: string;
   /** The property of the file that contains the servers. */
   readonly serversKey: string;
   /** How its file refers to variables. */
@@ -21,31 +24,37 @@ export interface Editor {
   readonly toRemote?: (url: string) => JSONObject;
   /** A value that the editor requests from its user, for an entry of a URL. */
   readonly input?: JSONObject;
+  /** The command of the product that adds a server. Missing where it has none. */
+  readonly toCommand?: (name: string, server: EditorServer) => readonly string[];
 }
 
 const bearer = (reference: string) => ({ headers: { Authorization: `Bearer ${reference}` } });
 
-/** The editors and agents whose files can be read and written, by the name in `--for`. */
+/** The editors and agents whose files can be read and printed, by the name in `--for`. */
 export const editors: Readonly<Record<string, Editor>> = {
   claude: {
     title: "Claude Code",
     projectFile: ".mcp.json",
-    userFile: ["home", ".claude.json"],
+    userFile: "~/.claude.json",
     serversKey: "mcpServers",
     syntax: "claude",
     programFields: { type: "stdio" },
     toRemote: (url) => ({ type: "http", url, ...bearer(`\${OPERATIONS_TOKEN}`) }),
+    toCommand: (name, server) =>
+      "url" in server
+        ? [..."claude mcp add --transport http".split(" "), name, server.url, ...bearerOption]
+        : ["claude", "mcp", "add", name, "--", server.command, ...server.args],
   },
   "claude-desktop": {
     title: "Claude Desktop",
-    userFile: ["settings", "Claude/claude_desktop_config.json"],
+    userFile: "claude_desktop_config.json",
     serversKey: "mcpServers",
     syntax: "claude",
   },
   cursor: {
     title: "Cursor",
     projectFile: ".cursor/mcp.json",
-    userFile: ["home", ".cursor/mcp.json"],
+    userFile: "~/.cursor/mcp.json",
     serversKey: "mcpServers",
     syntax: "claude",
     projectFolder: `\${workspaceFolder}`,
@@ -54,17 +63,22 @@ export const editors: Readonly<Record<string, Editor>> = {
   vscode: {
     title: "VS Code",
     projectFile: ".vscode/mcp.json",
-    userFile: ["settings", "Code/User/mcp.json"],
+    userFile: "mcp.json in the settings folder",
     serversKey: "servers",
     syntax: "vscode",
     projectFolder: `\${workspaceFolder}`,
     programFields: { type: "stdio" },
     toRemote: (url) => ({ type: "http", url, ...bearer(`\${input:operations-token}`) }),
     input: { id: "operations-token", type: "promptString", description: "Token of the hub", password: true },
+    toCommand: (name, server) => [
+      "code",
+      "--add-mcp",
+      JSON.stringify({ name, ...("url" in server ? { type: "http" } : {}), ...server }),
+    ],
   },
   windsurf: {
     title: "Windsurf",
-    userFile: ["home", ".codeium/windsurf/mcp_config.json"],
+    userFile: "~/.codeium/windsurf/mcp_config.json",
     serversKey: "mcpServers",
     syntax: "claude",
     toRemote: (url) => ({ serverUrl: url, ...bearer(`\${env:OPERATIONS_TOKEN}`) }),
@@ -72,17 +86,26 @@ export const editors: Readonly<Record<string, Editor>> = {
   gemini: {
     title: "Gemini CLI",
     projectFile: ".gemini/settings.json",
-    userFile: ["home", ".gemini/settings.json"],
+    userFile: "~/.gemini/settings.json",
     serversKey: "mcpServers",
     syntax: "gemini",
     toRemote: (url) => ({ httpUrl: url, ...bearer(`\${OPERATIONS_TOKEN}`) }),
+    toCommand: (name, server) =>
+      "url" in server
+        ? [..."gemini mcp add --transport http".split(" "), name, server.url, ...bearerOption]
+        : ["gemini", "mcp", "add", name, server.command, ...server.args],
   },
   codex: {
     title: "Codex",
     projectFile: ".codex/config.toml",
-    userFile: ["home", ".codex/config.toml"],
+    userFile: "~/.codex/config.toml",
     serversKey: "mcp_servers",
     syntax: "codex",
-    toRemote: (url) => ({ url, bearer_token_env_var: "OPERATIONS_TOKEN" }),
+    toCommand: (name, server) =>
+      "url" in server
+        ? [..."codex mcp add".split(" "), name, "--url", server.url, "--bearer-token-env-var", "OPERATIONS_TOKEN"]
+        : ["codex", "mcp", "add", name, "--", server.command, ...server.args],
   },
 };
+
+const bearerOption = ["--header", `Authorization: Bearer \${OPERATIONS_TOKEN}`];

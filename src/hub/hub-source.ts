@@ -1,8 +1,14 @@
 import type { OperationSource } from "../from/source.ts";
-import { BackOff, type BackOffRange } from "../internal/back-off.ts";
+import type { BackOffRange } from "../internal/back-off.ts";
+import {
+  type Connection,
+  type ConnectionState,
+  type ConnectionStatus,
+  KeptConnection,
+} from "../internal/keep-connected.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason, truncate } from "../internal/text.ts";
-import { pause, waitFor } from "../internal/wait.ts";
+import { waitFor } from "../internal/wait.ts";
 import { type CallError, mapError, unavailable } from "../operation/inside.ts";
 import {
   coreOf,
@@ -23,43 +29,23 @@ const maxReasonLength = 1_000;
 /** What a source is connected to. */
 export type SourceKind = "modules" | "openapi" | "mcp" | "nats" | "redis" | "websocket";
 
-/**
- * Status of a source. It is `connecting` until its first attempt has ended, and `ready` while it is connected. While it is
- * `retrying`, the reason is temporary. While it has `failed`, the reason remains until a person fixes it. Both are tried
- * again until the hub is closed.
- */
-export type SourceStatus = "connecting" | "ready" | "retrying" | "failed";
+/** Status of a source, which is `closed` after the hub was closed. */
+export type SourceStatus = ConnectionStatus;
 
-/** State of a source of a hub. */
-export interface SourceState {
+/** State of a source of a hub. The reason never contains secrets of the configuration. */
+export interface SourceState extends ConnectionState {
   /** Name of the source in the configuration; for a server of `mcpConfig`, its name follows a slash. */
   readonly name: string;
   /** What it is connected to. */
   readonly kind: SourceKind;
-  /** Its status. */
-  readonly status: SourceStatus;
-  /** When it entered this status, in milliseconds since the epoch. */
-  readonly since: number;
-  /** Why it is not ready. Never contains secrets of the configuration. */
-  readonly reason?: string;
-  /** When the next attempt starts, in milliseconds since the epoch. Absent while an attempt is running. */
-  readonly nextAttempt?: number;
   /** Number of its operations in the registry. */
   readonly operations: number;
 }
 
-/** The parts of a state that change with its status. */
-type Condition = Omit<SourceState, "name" | "kind" | "operations">;
-
 /** A source that was opened. Closing `source` closes everything that was opened for it. */
-export interface OpenedSource {
+export interface OpenedSource extends Connection {
   readonly source: OperationSource;
-  /**
-   * Calls `listener` with the problem when the connection is lost, and without one when it is back. `hasStopped` means that
-   * the source no longer reconnects automatically. Sources without a connection do not have this method.
-   */
-  watch?(listener: (problem?: CallError, hasStopped?: boolean) => void): void;
-  /** Connects again after `hasStopped`. */
+  /** Connects again after it was lost. */
   reconnect?(): Promise<void>;
 }
 
@@ -107,23 +93,26 @@ export class HubSource {
   readonly plan: SourcePlan;
   readonly #host: SourceHost;
   readonly #core: RegistryCore;
-  readonly #backOff: BackOff;
-  readonly #closing = new AbortController();
+  readonly #connection: KeptConnection;
   /** Ids of the operations that this source had before it was restarted. */
   readonly #formerIds: ReadonlySet<string>;
   #restrict: Restrict;
-  #state: Condition = { status: "connecting", since: Date.now() };
   #opened: OpenedSource | undefined = undefined;
   #following: Follower | undefined = undefined;
-  #running: Promise<void> | undefined = undefined;
-  #endFirstAttempt = () => {};
-  #onStopped: (problem?: CallError) => void = () => {};
 
   constructor(plan: SourcePlan, host: SourceHost, restrict: Restrict, former?: HubSource) {
     this.plan = plan;
     this.#host = host;
     this.#restrict = restrict;
-    this.#backOff = new BackOff(host.retry);
+    this.#connection = new KeptConnection({
+      attempt: (signal) => this.#connect(signal),
+      retry: host.retry,
+      explain: (problem) => {
+        const { message, retryable } = mapError(problem);
+        return { reason: truncate(message, maxReasonLength), isTemporary: retryable };
+      },
+      onChange: (state, before) => this.#onChange(state, before),
+    });
     this.#formerIds = new Set(former?.expectedIds);
     this.#core = coreOf(host.registry);
     this.#core.ownership.expect(this, plan.namespace, plan.isForeign);
@@ -131,15 +120,17 @@ export class HubSource {
 
   get state(): SourceState {
     const { name, kind } = this.plan;
-    return { name, kind, ...this.#state, operations: this.ids.length };
+    return { name, kind, ...this.#connection.state, operations: this.ids.length };
   }
 
   /** Starts to connect. Resolves when the first attempt has ended, whether it succeeded or not. */
   start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#endFirstAttempt = resolve;
-      this.#running = this.#keepConnected();
-    });
+    return this.#connection.start();
+  }
+
+  /** Ends the pause before the next attempt. Returns whether there was one. */
+  retry(): boolean {
+    return this.#connection.retry();
   }
 
   /** The ids of its operations in the registry. */
@@ -159,7 +150,7 @@ export class HubSource {
 
   /** Returns whether the source may soon provide an operation that it does not have now. */
   mayHave(id: string): boolean {
-    if (this.#state.status === "ready") return false;
+    if (this.#connection.state.status === "ready") return false;
     const { namespace } = this.plan;
     return this.#formerIds.has(id) || (namespace !== undefined && id.startsWith(`${namespace}.`));
   }
@@ -172,46 +163,22 @@ export class HubSource {
 
   /** Removes its operations, lets running calls end, and closes it. Cancels a running attempt. */
   async close(): Promise<void> {
-    this.#closing.abort(this.#stopped());
-    this.#endFirstAttempt();
-    this.#onStopped();
+    const disconnected = this.#connection.close(this.#stopped());
     this.#core.ownership.settle(this);
     await this.#following?.close();
-    await this.#running;
+    await disconnected;
   }
 
   #stopped(): CallError {
     return unavailable(`The source "${this.plan.name}" was stopped.`, { mayHaveRun: false });
   }
 
-  /** Connects until that succeeds. Connects again when the source no longer reconnects automatically. */
-  async #keepConnected(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      const stopped = new Promise<CallError | undefined>((resolve) => {
-        this.#onStopped = resolve;
-      });
-      let problem: unknown;
-      try {
-        if (this.#opened === undefined) await this.#open();
-        else if (this.#state.status !== "ready") {
-          await this.#opened.reconnect!();
-          this.#set({ status: "ready" });
-        }
-        const readySince = performance.now();
-        this.#endFirstAttempt();
-        problem = await stopped;
-        // A source that fails soon after it was ready is tried less and less often.
-        if (performance.now() - readySince >= this.#host.retry.max) this.#backOff.reset();
-      } catch (error) {
-        problem = error;
-      }
-      if (!signal.aborted) await this.#waitAfter(problem);
+  /** Opens the source and follows it. Later, connects again what was lost. */
+  async #connect(signal: AbortSignal): Promise<OpenedSource> {
+    if (this.#opened !== undefined) {
+      await this.#opened.reconnect!();
+      return this.#opened;
     }
-  }
-
-  async #open(): Promise<void> {
-    const { signal } = this.#closing;
     const opening = Promise.resolve().then(() => this.plan.open());
     let opened: OpenedSource;
     try {
@@ -233,33 +200,17 @@ export class HubSource {
     }
     this.#opened = opened;
     this.#core.ownership.settle(this);
-    if (signal.aborted) return this.#following.close();
-    this.#set({ status: "ready" });
-    opened.watch?.((problem, hasStopped) => {
-      if (problem === undefined) return this.#set({ status: "ready" });
-      this.#set({ status: "retrying", reason: truncate(problem.message, maxReasonLength) });
-      if (hasStopped === true) this.#onStopped(problem);
-    });
+    if (signal.aborted) await this.#following.close();
+    return opened;
   }
 
-  async #waitAfter(problem: unknown): Promise<void> {
-    const { message, retryable } = mapError(problem);
-    const delay = this.#backOff.next();
-    const reason = truncate(message, maxReasonLength);
-    if (reason !== this.#state.reason) this.#warn("is not available, and is tried again", reason);
-    this.#set({ status: retryable ? "retrying" : "failed", reason, nextAttempt: Date.now() + Math.ceil(delay) });
-    this.#endFirstAttempt();
-    await pause(delay, this.#closing.signal).catch(() => {}); // It is closed.
-    const { status } = this.#state;
-    if (status !== "ready") this.#set({ status, reason });
-  }
-
-  /** The state of a source that is being closed does not change any more. */
-  #set(state: Omit<Condition, "since">): void {
-    if (this.#closing.signal.aborted) return;
-    const isSame = state.status === this.#state.status;
-    this.#state = { ...state, since: isSame ? this.#state.since : Date.now() };
-    if (!isSame) log.info("The source {name} is {status}.", { name: this.plan.name, status: state.status });
+  #onChange(state: ConnectionState, before: ConnectionState): void {
+    const { status, reason, nextAttempt } = state;
+    if (status === "closed") return; // Its owner closed it.
+    if (status !== before.status) log.info("The source {name} is {status}.", { name: this.plan.name, status });
+    if (nextAttempt !== undefined && reason !== undefined && reason !== before.reason) {
+      this.#warn("is not available, and is tried again", reason);
+    }
     this.#host.onState(this.state);
   }
 

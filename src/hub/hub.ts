@@ -42,6 +42,8 @@ export interface HubOptions {
    * fields replace those of `serve`, also after a reload. @default true
    */
   listen?: boolean | HubServeConfig | undefined;
+  /** Called once, when the hub listens and before its sources start. */
+  onStart?: ((hub: Hub) => void) | undefined;
   /** Loads modules again when they change, and sends the messages of unexpected errors to callers. @default false */
   dev?: boolean | undefined;
   /**
@@ -138,6 +140,7 @@ export class Hub implements AsyncDisposable {
       });
       await hub.#followManagement(hub.#history);
       await hub.#listen();
+      options.onStart?.(hub);
       await hub.#apply(plans);
       hub.#isStarted = true;
       return hub;

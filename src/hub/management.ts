@@ -40,7 +40,7 @@ const readAccess = { requiredScopes: [], requiredScopesAny: [hubScopes.read, hub
 const sourceStateSchema = Type.Object({
   name: Type.String(),
   kind: Type.Enum(["modules", "openapi", "mcp", "nats", "redis", "websocket"]),
-  status: Type.Enum(["connecting", "ready", "retrying", "failed"]),
+  status: Type.Enum(["connecting", "ready", "retrying", "failed", "closed"]),
   since: Type.Number({ description: "When the status began, in milliseconds since the epoch." }),
   reason: Type.Optional(Type.String({ description: "Why the source is not available." })),
   nextAttempt: Type.Optional(

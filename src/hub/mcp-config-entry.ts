@@ -3,8 +3,7 @@ import type { MCPClientConfig } from "../from/mcp/index.ts";
 import { nearest } from "../internal/nearest.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { findProblems } from "./config-check.ts";
-import { mcpServerSchema } from "./config-schema.ts";
+import { findServerProblems } from "./config-check.ts";
 import type { ConfigProblem } from "./config-text.ts";
 import {
   collect,
@@ -92,18 +91,16 @@ export function readEntry(entry: JSONObject, syntax: VariableSyntax, context: Va
     );
     if (value === null || problems.length > 0) continue;
     const part = collect(problems, [field], () => translations[field]!(value, context)) ?? {};
-    for (const { path, message } of findProblems(mcpServerSchema, part)) {
-      // A part of a server is not complete.
-      if (path.length > 0) problems.push({ path: path[0] === field ? path : [field], message: `it ${message}` });
+    for (const { path, message } of findServerProblems(part)) {
+      problems.push({ path: path[0] === field ? path : [field], message: `it ${message}` });
     }
     for (const [key, added] of Object.entries(part)) {
       const before = config[key];
       config[key] = isObject(before) && isObject(added) ? { ...before, ...added } : added;
     }
   }
-  if (problems.length === 0) {
-    for (const { path, message } of findProblems(mcpServerSchema, config))
-      problems.push({ path, message: `it ${message}` });
+  if (problems.length === 0 && "command" in config === "url" in config) {
+    problems.push({ path: [], message: 'it must have either "command" or "url".' });
   }
   const unused = Object.keys(entry).filter((field) => ![...used, ...otherFields].includes(field));
   return { config, problems, unused: unused.map((field) => ({ field, reason: explain(field) })) };

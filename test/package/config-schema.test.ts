@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Ajv } from "ajv";
 import { expect, inject, test } from "vitest";
+import { createConfigSchema, schemaFile } from "../../scripts/config-schema.ts";
 import { resolveConfig } from "../../src/hub/index.ts";
 
 interface Schema {
@@ -33,6 +34,10 @@ test("the JSON Schema has the same name for imports and in the folder of the pac
   const { resolve } = createRequire(join(consumer, "index.js"));
 
   expect(resolve("@alkdev/operations/config.schema.json")).toBe(realpathSync(path));
+});
+
+test("the description of the configuration follows from its types: npm run config:update", () => {
+  expect(JSON.parse(readFileSync(schemaFile, "utf8"))).toEqual(createConfigSchema());
 });
 
 test("every key of the JSON Schema has a description for editors", () => {

@@ -299,6 +299,7 @@ export const layers: Record<string, Layer> = {
       "operation/inside.ts",
       "contract",
       "schema",
+      "schema/model.ts",
       "registry",
       "registry/inside.ts",
       "from/source.ts",
@@ -311,16 +312,12 @@ export const layers: Record<string, Layer> = {
       "serve/http",
       "serve/mcp",
       "hub",
-      "hub/access.ts",
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
-      "hub/config-text.ts",
-      "hub/config-variables.ts", // the inputs that a terminal is asked for
-      "hub/editors.ts", // whose files the command writes
+      "hub/editors.ts", // what the command prints for them
       "hub/read-bounded.ts",
-      "hub/sqlite.ts", // what `doctor` opens
     ],
-    packages: ["picocolors", "jq-wasm", "jsonc-parser", "smol-toml"],
+    packages: ["picocolors", "jq-wasm"],
   },
   "index.ts": {
     ours: [

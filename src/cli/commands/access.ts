@@ -4,7 +4,7 @@ import { findConfig } from "../../hub/config-load.ts";
 import { findStateFolder } from "../../hub/state-folder.ts";
 import { quote } from "../../internal/text.ts";
 import { defineCommand } from "../command.ts";
-import { usageError } from "../failures.ts";
+import { program, usageError } from "../failures.ts";
 import { checkTrust, describeActions, revokeTrust, storeTrust } from "../trust.ts";
 
 /** `operations token ID` */
@@ -16,7 +16,7 @@ export const token = defineCommand({
   },
   run: async ({ positionals, options, print, stderr }) => {
     const id = positionals[0]!;
-    if (id === "") throw usageError('The id of the caller is empty. Pass a name: "operations token ada".');
+    if (id === "") throw usageError(`The id of the caller is empty. Pass a name: "${program} token ada".`);
     const scopes = (options.scopes ?? "").split(",").filter((scope) => scope !== "");
     const { token, hash } = createToken();
     const entry = { hash, identity: { id, scopes } };
@@ -36,7 +36,7 @@ export const trust = defineCommand({
   run: async ({ positionals, options, folder, environment, print, stderr }) => {
     const file = positionals[0] === undefined ? await findConfig(folder) : resolve(folder, positionals[0]);
     if (file === undefined) {
-      throw usageError("There is no operations.config file in this folder. Name it: operations trust FILE.");
+      throw usageError(`There is no operations.config file in this folder. Name it: ${program} trust FILE.`);
     }
     if (findStateFolder(environment) === undefined) {
       throw usageError(

@@ -1,6 +1,3 @@
-import { createHash } from "node:crypto";
-import { findConfig } from "../../hub/config-load.ts";
-import { readState, writeState } from "../../hub/state-folder.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { formatOperationId } from "../../operation/inside.ts";
 import { parseArguments } from "../arguments.ts";
@@ -8,20 +5,13 @@ import { type Command, type CommandContext, type CommandOptions, defineCommand, 
 import { loadCommand, summaries } from "../commands.ts";
 import { unknownName } from "../failures.ts";
 import { toPrintableLine } from "../output-stream.ts";
-import { hubOf, kindOf, type Target, type TargetContext, withTarget } from "../target.ts";
-import { checkTrust } from "../trust.ts";
+import { hubOf, type TargetContext, withTarget } from "../target.ts";
 import { completionScripts } from "./completion-scripts.ts";
 
 const shells = Object.keys(completionScripts);
 
-/** Maximum time for reading operations while a user waits for completions. */
-const maxWait = "5s";
-
-/** Maximum time in ms for which operations that were read are suggested again, because their sources take time to start. */
-const maxAgeMs = 60_000;
-
-/** The file of the state folder with the last suggestions that were read. */
-const recentFile = "completion.json";
+/** Maximum time for a request to a hub while a user waits for completions. */
+const maxWait = "2s";
 
 /** Maximum length of a description, in characters. */
 const maxDescriptionLength = 80;
@@ -83,6 +73,7 @@ function toSuggestions(values: readonly string[] = []): Suggestion[] {
   return values.map((value) => [value, ""]);
 }
 
+/** Suggests arguments. Ids and keys come from a running hub only: pressing Tab starts nothing and reads no file. */
 async function suggestArguments(
   { completes = [], options: known }: Command,
   before: readonly string[],
@@ -93,49 +84,15 @@ async function suggestArguments(
   if (id !== undefined && completes !== "operation and input") return [];
   if (completes === "files") return completes;
   if (typeof completes !== "string") return toSuggestions(completes);
+  if (hubOf(options, context.environment) === undefined) return [];
+  const target = { ...context, options: { timeout: maxWait, ...options } } as object as TargetContext;
+  const specs = await withTarget(target, ({ find }) => find(id === undefined ? { brief: true } : { id }));
+  if (id === undefined) {
+    return specs.map((spec) => [formatOperationId(spec.namespace, spec.name), spec.title ?? spec.description]);
+  }
   const used = new Set(pairs.map((pair) => /^(.*?)(?::|@)?=/.exec(pair)?.[1]));
-  const opened = { ...context, operation: id, options: { timeout: maxWait, ...options } } as object as TargetContext;
-  if (!(await isTrusted(opened))) return [];
-  const found = await remember(opened, () =>
-    withTarget(opened, (target) => (id === undefined ? suggestOperations(target) : suggestKeys(target, id))),
-  );
-  return found.filter(([word]) => !used.has(word.slice(0, -1)));
-}
-
-/**
- * Returns whether a key press may read operations: from what the user has named, or from a configuration in the folder whose
- * trust is stored. One that needs no trust may still send requests.
- */
-async function isTrusted({ options, folder, environment }: TargetContext): Promise<boolean> {
-  if (kindOf(options) !== undefined || hubOf(options, environment) !== undefined) return true;
-  const file = await findConfig(folder);
-  return file !== undefined && (await checkTrust(file, environment)).isStored;
-}
-
-async function suggestOperations(target: Target): Promise<Suggestion[]> {
-  const specs = await target.find({ brief: true });
-  return specs.map((spec) => [formatOperationId(spec.namespace, spec.name), spec.title ?? spec.description]);
-}
-
-async function suggestKeys(target: Target, id: string): Promise<Suggestion[]> {
-  const [spec] = await target.find({ id });
-  const properties = Object.entries(getOwn(spec?.inputSchema, "properties") ?? {});
-  return properties.map(([key, schema]) => [`${key}=`, String(getOwn(schema, "description") ?? "")]);
-}
-
-/**
- * Returns what was read a moment ago for the same line, or reads it. Operations are read from what the options of the line
- * name, with the same rules as for the command itself: nothing that is not trusted runs, and nothing is asked.
- */
-async function remember(context: TargetContext, read: () => Promise<Suggestion[]>): Promise<Suggestion[]> {
-  const { folder, options, operation, environment } = context;
-  const { OPERATIONS_HUB, OPERATIONS_TOKEN } = environment;
-  const line = JSON.stringify([folder, options, operation, OPERATIONS_HUB, OPERATIONS_TOKEN]);
-  const key = createHash("sha256").update(line).digest("hex");
-  const recent = JSON.parse((await readState(recentFile, environment)) ?? "{}");
-  if (recent.key === key && Date.now() - recent.time < maxAgeMs) return recent.suggestions;
-  const suggestions = await read();
-  const entry = JSON.stringify({ key, time: Date.now(), suggestions });
-  await writeState(recentFile, entry, environment).catch(() => {}); // There may be no home folder.
-  return suggestions;
+  const properties = Object.entries(getOwn(specs[0]?.inputSchema, "properties") ?? {});
+  return properties
+    .filter(([key]) => !used.has(key))
+    .map(([key, schema]) => [`${key}=`, String(getOwn(schema, "description") ?? "")]);
 }

@@ -2,8 +2,10 @@ import { createExample, printBlock, printSignature } from "../../contract/index.
 import { getOwn, isObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { type AccessControl, formatOperationId } from "../../operation/inside.ts";
+import { modelOf } from "../../schema/model.ts";
 import { defineCommand } from "../command.ts";
-import { coerce, propertyOf } from "../input-schema.ts";
+import { program } from "../failures.ts";
+import { coerce, propertyOf } from "../input.ts";
 import { toPrintable, toPrintableLine } from "../output-stream.ts";
 import { createDataPrinter, valueOptions } from "../print.ts";
 import { type FoundOperation, findOperation, targetOptions, withTarget } from "../target.ts";
@@ -49,19 +51,19 @@ export function formatDescription(spec: FoundOperation, label: string): string {
 }
 
 /** Formats the command that calls an operation with an example, in the shortest form that gives exactly this input. */
-function formatCall(id: string, { type, inputSchema }: FoundOperation): string {
+export function formatCall(id: string, { type, inputSchema }: FoundOperation): string {
   const input = createExample(inputSchema);
   const pairs = Object.entries(isObject(input) ? input : {}).map(([key, value]) => {
-    const schema = propertyOf(inputSchema, key, inputSchema);
     const text = typeof value === "string" ? value : JSON.stringify(value);
-    const isRead = !isObject(value) && !Array.isArray(value) && coerce(text, schema, inputSchema) === value;
+    const isRead =
+      !isObject(value) && !Array.isArray(value) && coerce(text, propertyOf([modelOf(inputSchema).root], key)) === value;
     return isRead ? `${key}=${text}` : `${key}:=${JSON.stringify(value)}`;
   });
   // Such names would be read as options, or as another form of `KEY=VALUE`.
   const isPlain = isObject(input) && Object.keys(input).every((key) => /^[^-=][^=]*(?<![:@])$|^[^-=:@]$/.test(key));
   const rest = isPlain ? pairs : ["--input", JSON.stringify(input)];
   const words = [type === "subscription" ? "subscribe" : "call", id, ...rest];
-  return `npx @alkdev/operations ${words.map(quoteForShell).join(" ")}`;
+  return `${program} ${words.map(quoteForShell).join(" ")}`;
 }
 
 function formatAccess(access: AccessControl): string {
@@ -94,6 +96,6 @@ function formatSource({ _meta, version, source }: FoundOperation, label: string)
 }
 
 /** Quotes an argument for POSIX shells. Ordinary words stay as they are. */
-function quoteForShell(argument: string): string {
+export function quoteForShell(argument: string): string {
   return /^[\w./:@%+,=-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,6 @@
 import { type Command, type CommandOptions, defineCommand, generalOptions } from "../command.ts";
 import { loadCommand, summaries } from "../commands.ts";
+import { program } from "../failures.ts";
 
 declare const __PACKAGE_VERSION__: string;
 
@@ -38,11 +39,11 @@ function summaryOf(name: string): string {
 /** Formats the help of the program. */
 export function formatHelp(): string {
   return `Examples:
-  operations list --openapi https://api.example.com/openapi.json
-  operations call tools.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."
-  operations serve --config operations.config.ts
+  ${program} list --openapi https://api.example.com/openapi.json
+  ${program} call tools.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."
+  ${program} serve --config operations.config.ts
 
-Usage: operations COMMAND [OPTIONS]
+Usage: ${program} COMMAND [OPTIONS]
 
 Commands:
 ${formatRows(Object.entries(summaries))}
@@ -62,8 +63,8 @@ Exit codes:
 /** Formats the help of a command. It begins with examples, because most readers need one of them. */
 export function formatCommandHelp(name: string, { examples, arguments: positionals, options }: Command): string {
   return `Examples:
-${examples.map((example) => `  operations ${example}\n`).join("")}
-Usage: operations ${name}${positionals === undefined ? "" : ` ${positionals}`} [OPTIONS]
+${examples.map((example) => `  ${program} ${example}\n`).join("")}
+Usage: ${program} ${name}${positionals === undefined ? "" : ` ${positionals}`} [OPTIONS]
 
 ${summaryOf(name)}
 

@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { findConfig } from "../../hub/config-load.ts";
 import { quote } from "../../internal/text.ts";
 import { defineCommand } from "../command.ts";
-import { fileError, usageError } from "../failures.ts";
+import { fileError, program, usageError } from "../failures.ts";
 import { checkTrust, storeTrust } from "../trust.ts";
 
 declare const __PACKAGE_VERSION__: string;
@@ -62,12 +62,12 @@ async function writeFiles(folder: string): Promise<WrittenFiles> {
 function format({ created, kept }: WrittenFiles, folder: string, isTrusted: boolean): string {
   const install = kept.includes("package.json") ? "npm install @alkdev/operations" : "npm install";
   const change = folder === "" ? "" : `  cd ${/^[\w./-]+$/.test(folder) ? folder : JSON.stringify(folder)}\n`;
-  const trust = isTrusted ? "" : "  npx operations trust    # after reading the files that were in the folder before\n";
+  const trust = isTrusted ? "" : `  ${program} trust    # after reading the files that were in the folder before\n`;
   return `${created.map((file) => `created  ${join(folder, file)}\n`).join("")}${kept.map((file) => `kept     ${join(folder, file)}\n`).join("")}
 Next:
 ${change}  ${install}
-${trust}  npx operations serve
-  npx operations call greeting.hello name=Ada
+${trust}  ${program} serve
+  ${program} call greeting.hello name=Ada
 `;
 }
 
@@ -87,8 +87,16 @@ function createFiles(title: string): Record<string, string> {
       dev: `operations serve --dev --config ${configName}`,
     },
     dependencies: { "@alkdev/operations": `^${__PACKAGE_VERSION__}` },
+    devDependencies: { "@types/node": "^20.19.0" },
   };
-  const compilerOptions = { target: "es2022", module: "nodenext", strict: true, skipLibCheck: true, noEmit: true };
+  const compilerOptions = {
+    target: "es2022",
+    module: "nodenext",
+    types: ["node"], // Of `process.env`.
+    strict: true,
+    skipLibCheck: true,
+    noEmit: true,
+  };
   return {
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
     [configName]: `import { defineConfig } from "@alkdev/operations/hub";
@@ -122,10 +130,10 @@ export default defineOperation({
 
 \`\`\`sh
 npm install
-npx operations serve                          # HTTP, MCP and WebSocket on http://127.0.0.1:4000
-npx operations list
-npx operations call greeting.hello name=Ada
-npx operations mcp-config --for claude        # plug it into Claude Code, Cursor, VS Code …
+${program} serve                      # HTTP, MCP and WebSocket on http://127.0.0.1:4000
+${program} list
+${program} call greeting.hello name=Ada
+${program} mcp-config --for claude    # plug it into Claude Code, Cursor, VS Code …
 \`\`\`
 
 Each file in \`operations/\` exports one operation, or a list of them, as its default export.

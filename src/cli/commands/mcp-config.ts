@@ -1,13 +1,11 @@
-import { existsSync } from "node:fs";
-import { mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { realpath } from "node:fs/promises";
+import { relative, resolve, sep } from "node:path";
 import { findConfig } from "../../hub/config-load.ts";
-import { type Editor, editors } from "../../hub/editors.ts";
+import { type EditorServer, editors } from "../../hub/editors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { addServer, type EditorServer } from "../editors.ts";
-import { fileError, unknownName, usageError } from "../failures.ts";
+import { program, unknownName, usageError } from "../failures.ts";
 import { hubOf, targetOptions, toHubURL } from "../target.ts";
+import { quoteForShell } from "./describe.ts";
 
 const editorNames = Object.keys(editors);
 
@@ -15,8 +13,7 @@ const editorNames = Object.keys(editors);
 export const mcpConfig = defineCommand({
   examples: [
     "mcp-config --for claude",
-    "mcp-config --for cursor --write",
-    "mcp-config --for claude-desktop --write --config operations.config.ts",
+    "mcp-config --for claude-desktop --config operations.config.ts",
     "mcp-config --for vscode --hub http://127.0.0.1:4000",
   ],
   options: {
@@ -26,58 +23,44 @@ export const mcpConfig = defineCommand({
       description: `The editor: ${editorNames.join(", ")}.`,
       values: editorNames,
     },
-    write: { type: "boolean", description: "Change the file of the editor. Comments and other servers stay." },
-    user: { type: "boolean", description: "Use the file for all projects instead of the one in this folder." },
     name: { type: "string", value: "NAME", description: "Name of the server. Default: operations." },
     config: targetOptions.config,
     hub: targetOptions.hub,
   },
   run: async (context) => {
     const { options, stdout, stderr } = context;
-    const editor = findEditor(options.for);
-    const path = findFile(editor, context);
-    const server = await createServer(editor, context);
+    if (options.for === undefined) {
+      throw usageError(`Pass --for with the name of an editor: ${editorNames.join(", ")}.`);
+    }
+    if (!Object.hasOwn(editors, options.for)) throw unknownName("editor", options.for, editorNames);
+    const { title, projectFile, userFile, serversKey, programFields, projectFolder, toRemote, input, toCommand } =
+      editors[options.for]!;
     const name = options.name ?? "operations";
-    if (options.write !== true) {
-      await stdout.write(addServer(editor, path, "", name, server));
-      if (!options.json) await stderr.write(`Add this to ${path}, or run the command with --write.\n`);
-      return;
+    const server = await createServer(context, projectFile !== undefined, projectFolder);
+    const isRemote = "url" in server;
+    const entry = isRemote ? toRemote?.(server.url) : { ...programFields, ...server };
+    const command = toCommand?.(name, server).map(quoteForShell).join(" ");
+    // A TOML file is changed with the command of the product.
+    const isPrinted = entry !== undefined && !projectFile?.endsWith(".toml");
+    if (!isPrinted && command === undefined) {
+      throw usageError(`The file of ${title} cannot contain URLs, only programs. Pass --config instead of --hub.`);
     }
-    await edit(path, (content) => addServer(editor, path, content, name, server));
-    if (!options.json && "url" in server) {
-      await stderr.write(`Set OPERATIONS_TOKEN to a token of the hub where ${editor.title} runs.\n`);
-    }
-    await stdout.write(options.json ? `${JSON.stringify({ file: path, name })}\n` : `Wrote ${path}\n`);
+    const block = { ...(isRemote && input !== undefined && { inputs: [input] }), [serversKey]: { [name]: entry } };
+    await stdout.write(isPrinted ? `${JSON.stringify(block, null, 2)}\n` : `${command}\n`);
+    if (options.json) return;
+    const place = `${projectFile === undefined ? "" : `${projectFile} or `}${userFile}`;
+    const advice = isPrinted ? `Add this to ${place}.` : `Run this command, which changes ${place}.`;
+    const other = isPrinted && command !== undefined ? ` Or run: ${command}` : "";
+    const token = isRemote
+      ? `Set OPERATIONS_TOKEN where ${title} runs. The hub prints its token when it starts; \`${program} token NAME\` creates one for \`access.tokens\`.\n`
+      : "";
+    await stderr.write(`${advice}${other}\n${token}`);
   },
 });
 
-type Context = CommandContext<(typeof mcpConfig)["options"]>;
+type Context = CommandContext<Pick<typeof targetOptions, "config" | "hub">>;
 
-function findEditor(name: string | undefined): Editor {
-  if (name === undefined) throw usageError(`Pass --for with the name of an editor: ${editorNames.join(", ")}.`);
-  if (Object.hasOwn(editors, name)) return editors[name]!;
-  throw unknownName("editor", name, editorNames);
-}
-
-/** Whether the server is written to a file that belongs to the project, and may be shared. */
-function isForProject({ projectFile }: Editor, { options }: Context): boolean {
-  return projectFile !== undefined && options.user !== true;
-}
-
-function findFile(editor: Editor, context: Context): string {
-  if (isForProject(editor, context)) return join(context.folder, editor.projectFile!);
-  const { environment } = context;
-  const isWindows = process.platform === "win32";
-  const home = environment["HOME"] || (isWindows ? homedir() : undefined);
-  if (home === undefined) throw usageError("The file is in the home folder, which is unknown. Set HOME.");
-  const [folder, path] = editor.userFile;
-  if (folder === "home") return resolve(home, path);
-  if (process.platform === "darwin") return resolve(home, "Library/Application Support", path);
-  const settings = isWindows ? environment["APPDATA"] : environment["XDG_CONFIG_HOME"];
-  return resolve(settings || join(home, isWindows ? "AppData/Roaming" : ".config"), path);
-}
-
-async function createServer(editor: Editor, context: Context): Promise<EditorServer> {
+async function createServer(context: Context, isForProject: boolean, projectFolder?: string): Promise<EditorServer> {
   const { options, folder, environment } = context;
   const hub = hubOf(options, environment);
   if (hub !== undefined) return { url: new URL("mcp", toHubURL(hub).href.replace(/\/?$/, "/")).href };
@@ -88,27 +71,10 @@ async function createServer(editor: Editor, context: Context): Promise<EditorSer
     );
   }
   const serve = ["serve", "--stdio", "--config"];
-  if (!isForProject(editor, context)) {
-    // Editors start the server in any folder, often without the user's PATH.
-    return { command: process.execPath, args: [await realpath(process.argv[1]!), ...serve, config] };
-  }
+  // Editors start the programs of a user's file in any folder, often without the user's PATH.
+  if (!isForProject) return { command: process.execPath, args: [await realpath(process.argv[1]!), ...serve, config] };
   // The file may be shared with others, who have the project in another folder.
   const path = relative(folder, config).split(sep).join("/");
-  const named = editor.projectFolder === undefined ? path : `${editor.projectFolder}/${path}`;
+  const named = projectFolder === undefined ? path : `${projectFolder}/${path}`;
   return { command: "npx", args: ["-y", "@alkdev/operations", ...serve, named] };
-}
-
-/** Replaces the content of a file, which may not exist yet. Readers never see half of it. A link stays a link. */
-async function edit(path: string, change: (content: string) => string): Promise<void> {
-  const target = await realpath(path).catch(() => path);
-  const refuse = (action: "read" | "written") => (error: unknown) => {
-    throw fileError(path, action, error);
-  };
-  const after = change(existsSync(target) ? await readFile(target, "utf8").catch(refuse("read")) : "");
-  const { mode } = await stat(target).catch(() => ({ mode: 0o666 }));
-  const partial = `${target}.${process.pid}.partial`;
-  await mkdir(dirname(target), { recursive: true })
-    .then(() => writeFile(partial, after, { mode: mode & 0o777 }))
-    .then(() => rename(partial, target))
-    .catch(refuse("written"));
 }

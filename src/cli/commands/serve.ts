@@ -1,15 +1,17 @@
 import { once } from "node:events";
-import type { Environment, Hub, ResolvedConfig } from "../../hub/index.ts";
+import type { Environment, Hub, HubServeConfig, ResolvedConfig, SourceState } from "../../hub/index.ts";
 import { toReason } from "../../internal/text.ts";
-import { createOperator } from "../../operation/inside.ts";
+import { createOperator, formatOperationId } from "../../operation/inside.ts";
 import { serveMCPStdio } from "../../serve/mcp/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readConfig, startHub } from "../config-target.ts";
-import { usageError } from "../failures.ts";
+import { program, usageError } from "../failures.ts";
 import { type OutputStream, redirectOutput, toPrintableLine } from "../output-stream.ts";
-import { requestInputs } from "../prompt.ts";
-import { namespaceOf, refuseOtherOrigin, toSourceConfig } from "../source-target.ts";
-import { kindOf, targetOptions } from "../target.ts";
+import { type NamedSource, refuseOtherOrigins, toNamedSources } from "../source-target.ts";
+import { formatTime } from "../table.ts";
+import { countOf, kindOf, targetOptions } from "../target.ts";
+import { formatEvent } from "./calls.ts";
+import { formatCall } from "./describe.ts";
 
 const { hub: _hub, timeout: _timeout, ...sourceOptions } = targetOptions;
 
@@ -17,6 +19,7 @@ const options = {
   stdio: { type: "boolean", description: "Serve MCP on stdin and stdout, for programs that start this command." },
   dev: { type: "boolean", description: "Reload modules when they change, and send unexpected errors to callers." },
   port: { type: "string", value: "PORT", description: "Port to listen on. Default: PORT, the configuration, or 4000." },
+  quiet: { type: "boolean", description: "Print the address only, and no sources and calls." },
   ...sourceOptions,
 } as const;
 
@@ -32,28 +35,28 @@ export const serve = defineCommand({
   ],
   options,
   run: async (context) => {
-    const { options, stderr, signal } = context;
+    const { options, stderr, signal, environment } = context;
     const restoreOutput = redirectOutput(stderr); // Modules may print.
     const crash = watchForCrash(stderr);
-    const { config, ...place } = await readServed(context);
-    const listen = options.stdio !== true && readPort(context.environment, options.port);
-    const environment = await requestInputs(config, context);
-    const hub = await startHub(config, { ...place, environment, listen, dev: options.dev === true }, signal);
+    const sources = kindOf(options) === "sources" ? toNamedSources(context.given) : [];
+    const { config, ...place } = sources.length === 0 ? await readConfig(context) : toConfig(sources);
+    const listen = options.stdio !== true && readPort(environment, options.port);
+    const onStart = (hub: Hub) => {
+      refuseOtherOrigins(hub.registry, sources);
+      if (listen !== false && !options.json) announce(hub, config.serve, context).catch(() => {}); // Ends the command.
+    };
+    const dev = options.dev === true;
+    const hub = await startHub(config, { ...place, environment, listen, dev, onStart }, signal);
     try {
-      refuseOtherOrigin(hub.registry, options);
       const interrupted = signal.aborted ? Promise.resolve() : once(signal, "abort");
       const stopped = Promise.race([interrupted, crash.promise]);
       if (listen !== false) {
-        await announce(hub, context);
+        await printReady(hub, context);
         await stopped;
       } else {
         restoreOutput(); // The protocol needs it.
         const identity = createOperator(); // The user who starts the command.
-        const service = await serveMCPStdio(hub.registry, {
-          identity,
-          exclude: ["hub.*"],
-          exposeErrors: options.dev === true,
-        });
+        const service = await serveMCPStdio(hub.registry, { identity, exclude: ["hub.*"], exposeErrors: dev });
         await stderr.write("Serving MCP on stdin and stdout.\n");
         await Promise.race([service.closed, stopped]);
         await service.close();
@@ -64,6 +67,10 @@ export const serve = defineCommand({
     }
   },
 });
+
+function toConfig(sources: readonly NamedSource[]): { config: ResolvedConfig; file?: string; folder?: string } {
+  return { config: { sources: Object.fromEntries(sources.map(({ name, config }) => [name, config])) } };
+}
 
 /**
  * Watches for errors that no one handles, which modules cause. A rejection is reported, and the hub goes on. After an
@@ -91,13 +98,6 @@ function watchForCrash(stderr: OutputStream): { promise: Promise<never>; stop():
   return { promise, stop };
 }
 
-/** Reads the configuration, or creates one with the source that an option names. */
-async function readServed(context: ServeContext): Promise<{ config: ResolvedConfig; file?: string; folder?: string }> {
-  const kind = kindOf(context.options);
-  if (kind === undefined || kind === "config") return readConfig(context);
-  return { config: { sources: { [namespaceOf(kind)]: toSourceConfig(context.options) } } };
-}
-
 /** Returns the port that `--port` or the variable PORT names; an empty object without both. */
 export function readPort(environment: Environment, option?: string): { port?: number } {
   const given = option ?? (environment["PORT"] || undefined);
@@ -108,8 +108,57 @@ export function readPort(environment: Environment, option?: string): { port?: nu
   );
 }
 
-/** Prints the one line that programs may wait for. The fragment of the URL never reaches a server or its logs. */
-async function announce({ url, token, registry }: Hub, { print }: ServeContext): Promise<void> {
-  const address = token === undefined ? url : `${url}/#token=${token}`;
-  await print(`Listening on ${address}\n`, { url, token, operations: registry.getAllSpecs().length });
+/** Prints where a hub listens, before its sources are ready, and from then on what happens in it, on stderr. */
+async function announce(
+  hub: Hub,
+  served: HubServeConfig = {},
+  { stdout, stderr, options }: ServeContext,
+): Promise<void> {
+  const { http = true, mcp = true, websocket = true } = served;
+  const { url = "", token, registry } = hub;
+  const rows = [
+    http && ["HTTP", `${url}/openapi.json`],
+    mcp && ["MCP", `${url}/mcp`],
+    websocket && ["WebSocket", `${url.replace(/^http/, "ws")}/calls`],
+    token !== undefined && ["Token", `${token}  (for other programs; this command finds it)`],
+  ].filter((row) => row !== false);
+  const lines = rows.map(([name = "", value]) => `  ${name.padEnd(9)}  ${value}\n`);
+  await stdout.write(`Listening on ${url}\n${lines.join("")}`);
+  if (options.quiet) return;
+  const log = (line: string) => void stderr.write(line).catch(() => {}); // A hub does not need a reader.
+  const known = new Map<string, string>();
+  hub.onSourceChange((state) => {
+    if (known.get(state.name) !== state.status) log(formatSource(state));
+    known.set(state.name, state.status);
+  });
+  registry.on("call", (event) => {
+    const { kind, parentRequestId, operationId, identity, via = "code" } = event;
+    const isEnd = kind === "succeeded" || kind === "failed";
+    // Other commands and consoles read the state of the hub all the time.
+    if (!isEnd || parentRequestId !== undefined || operationId.startsWith("hub.")) return;
+    const code = kind === "failed" ? event.error.code : undefined;
+    log(formatEvent({ ...event, via, code, identity: identity?.id }, stderr.colors));
+  });
+}
+
+/** Prints what to try. Programs receive one line, which they may wait for. */
+async function printReady(hub: Hub, { print, stderr, options }: ServeContext): Promise<void> {
+  const { url = "", token, registry } = hub;
+  const specs = registry.getAllSpecs();
+  if (options.json) return print("", { url, token, operations: specs.length });
+  if (options.quiet) return;
+  const waiting = hub.sources().filter(({ status }) => status === "connecting");
+  const first = specs.find(({ namespace, type }) => namespace !== "hub" && type !== "subscription");
+  const id = first && formatOperationId(first.namespace, first.name);
+  const commands = [`${program} list`, ...(first ? [formatCall(id!, first)] : []), `${program} calls --follow`];
+  const lines = commands.map((command) => `  ${toPrintableLine(command)} --hub ${url}\n`);
+  await stderr.write(`${waiting.map(formatSource).join("")}Try in another terminal:\n${lines.join("")}`);
+}
+
+function formatSource({ name, status, operations, reason, nextAttempt, since }: SourceState): string {
+  // The hub has logged the reason of a failed attempt.
+  const details =
+    status === "ready" ? countOf(operations, "operation") : nextAttempt === undefined ? reason : undefined;
+  const line = `The source ${name} is ${status}${details === undefined ? "" : `: ${details}`}`;
+  return `${formatTime(since)}  ${toPrintableLine(line)}\n`;
 }

@@ -31,6 +31,7 @@ async function run(options: Record<string, string | boolean>): Promise<Run> {
   const context = {
     positionals: [],
     options: { openapi: join(folder, "api.json"), ...options },
+    given: [["openapi", join(folder, "api.json")]],
     environment: {},
     folder,
   };
@@ -69,11 +70,12 @@ test("types are written with a lock, against which later contracts are checked",
   expect(await run({ check: true })).toEqual({
     stdout: "",
     stderr: "",
-    failure: 'USAGE: "FOLDER/operations.lock.json" does not exist. Run "operations types" once and keep the file.',
+    failure:
+      'USAGE: "FOLDER/operations.lock.json" does not exist. Run "npx @alkdev/operations types --lock" once and keep the file.',
   });
 
   const written = { stdout: "", stderr: "Wrote operations.d.ts and operations.lock.json with 1 operation.\n" };
-  expect(await run({})).toEqual(written);
+  expect(await run({ lock: true })).toEqual(written);
   expect(readdirSync(folder).sort()).toEqual(["api.json", "operations.d.ts", "operations.lock.json"]);
   expect(await run({ check: true })).toEqual({ stdout: "", stderr: "" });
   expect(await run({ output: "-" })).toEqual({
@@ -84,7 +86,7 @@ test("types are written with a lock, against which later contracts are checked",
   writeDocument(["id"], "Returns one pet");
   const breaking = { operation: "api.getPet", message: 'The output at "/name" is now optional.' };
   const failure =
-    'CONTRACTS_CHANGED: The contracts differ from operations.lock.json: 1 breaking change and 0 harmless changes. Run "operations types" to accept them.';
+    'CONTRACTS_CHANGED: The contracts differ from operations.lock.json: 1 breaking change and 0 harmless changes. Run "npx @alkdev/operations types" to accept them.';
   expect(await run({ check: true })).toEqual({
     stdout: `Breaking changes:\n  ${breaking.operation}: ${breaking.message}\n`,
     stderr: "",
@@ -105,7 +107,7 @@ test("types are written with a lock, against which later contracts are checked",
     stdout: "Harmless changes:\n  api.getPet: The documentation changed.\n",
     stderr: "",
     failure:
-      'CONTRACTS_CHANGED: The contracts differ from operations.lock.json: 0 breaking changes and 1 harmless change. Run "operations types" to accept them.',
+      'CONTRACTS_CHANGED: The contracts differ from operations.lock.json: 0 breaking changes and 1 harmless change. Run "npx @alkdev/operations types" to accept them.',
   });
 });
 
@@ -123,7 +125,8 @@ test("types that were changed by hand, and files that are not lock files, are re
   expect(await run({ check: true })).toEqual({
     stdout: "",
     stderr: "",
-    failure: 'TYPES_OUTDATED: "FOLDER/operations.d.ts" is not up to date. Run "operations types" to write it again.',
+    failure:
+      'TYPES_OUTDATED: "FOLDER/operations.d.ts" is not up to date. Run "npx @alkdev/operations types" to write it again.',
   });
 
   writeFileSync(join(folder, "operations.lock.json"), '{ "lockVersion": 9 }');
@@ -131,7 +134,7 @@ test("types that were changed by hand, and files that are not lock files, are re
     stdout: "",
     stderr: "",
     failure:
-      'USAGE: "FOLDER/operations.lock.json" cannot be read: it is not a lock file of version 1. Remove it and run "operations types" again.',
+      'USAGE: "FOLDER/operations.lock.json" cannot be read: it is not a lock file of version 1. Remove it and run "npx @alkdev/operations types" again.',
   });
   expect(await run({ output: "missing/types.d.ts" })).toMatchObject({
     failure: expect.stringMatching(/^USAGE: The file "FOLDER\/missing\/types.d.ts" cannot be written: ENOENT/),

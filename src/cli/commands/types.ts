@@ -14,9 +14,9 @@ import { readBounded } from "../../hub/read-bounded.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
-import { fileError, usageError } from "../failures.ts";
+import { fileError, program, usageError } from "../failures.ts";
 import { type OutputStream, toPrintable, toPrintableLine } from "../output-stream.ts";
-import { countOf, describeUnready, readSources, setToken, type Target, targetOptions, withTarget } from "../target.ts";
+import { countOf, describeUnready, readSources, type Target, targetOptions, withTarget } from "../target.ts";
 
 const defaultFile = "operations.d.ts";
 
@@ -57,7 +57,7 @@ export const types = defineCommand({
       const lock = toLockFile(file);
       const [before, after] = [await read(lock), toPrintable(printLock(specs))];
       if (options.check && before === undefined) {
-        throw usageError(`${quote(lock)} does not exist. Run "operations types --lock" once and keep the file.`);
+        throw usageError(`${quote(lock)} does not exist. Run "${program} types --lock" once and keep the file.`);
       }
       const changes = findChanges(before ?? after, after, lock);
       const report = options.json ? `${toPrintable(JSON.stringify(changes))}\n` : formatChanges(changes);
@@ -77,12 +77,6 @@ export const types = defineCommand({
 
 /** Throws if operations of a hub would be missing in the types, and be reported as removed. */
 async function assertComplete(target: Target, stderr: OutputStream): Promise<void> {
-  if (target.hasToken === false) {
-    throw new CallError(
-      "ACCESS_DENIED",
-      `No token is set, so most operations would be missing in the types. ${setToken}`,
-    );
-  }
   const sources = await readSources(target);
   const [unready] = describeUnready(sources ?? []);
   if (unready !== undefined) {
@@ -100,7 +94,7 @@ function findChanges(before: string, after: string, lock: string): ContractChang
     return compareContracts(parseLock(before), parseLock(after));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw usageError(`${quote(lock)} cannot be read: ${toReason(error)}. Remove it and run "operations types" again.`);
+    throw usageError(`${quote(lock)} cannot be read: ${toReason(error)}. Remove it and run "${program} types" again.`);
   }
 }
 
@@ -108,13 +102,13 @@ async function assertUnchanged({ breaking, harmless }: ContractChanges, file: st
   if (breaking.length + harmless.length > 0) {
     const counts = `${countOf(breaking.length, "breaking change")} and ${countOf(harmless.length, "harmless change")}`;
     const name = toPrintableLine(basename(toLockFile(file)));
-    const message = `The contracts differ from ${name}: ${counts}. Run "operations types" to accept them.`;
+    const message = `The contracts differ from ${name}: ${counts}. Run "${program} types" to accept them.`;
     throw new CallError("CONTRACTS_CHANGED", message);
   }
   // The types need not be kept, but those that are kept must be the current ones.
   const existing = await read(file);
   if (existing === undefined || sortParts(existing) === sortParts(printed)) return;
-  throw new CallError("TYPES_OUTDATED", `${quote(file)} is not up to date. Run "operations types" to write it again.`);
+  throw new CallError("TYPES_OUTDATED", `${quote(file)} is not up to date. Run "${program} types" to write it again.`);
 }
 
 /** The parts of a declaration file in an order of their own: properties may be in any order. */

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureProgram, type Program } from "../../../scripts/ensure-program.ts";
 import { until } from "../../../src/internal/testing.ts";
-import { createSandbox, hasTerminal, installedCommand, type Sandbox } from "./sandbox.ts";
+import { createSandbox, hasTerminal, installedCommand, type Running, type Sandbox } from "./sandbox.ts";
 
 const zsh = await ensureProgram("zsh");
 const fish = await ensureProgram("fish");
@@ -40,15 +40,26 @@ const api = {
 };
 
 let sandbox: Sandbox;
+let hub: Running;
+let url: string;
 let environment: NodeJS.ProcessEnv;
 
-beforeAll(() => {
+beforeAll(async () => {
   sandbox = createSandbox();
   sandbox.write("api.json", JSON.stringify(api));
+  hub = sandbox.start(["serve", "--openapi", "api.json", "--port", "0", "--json"]);
+  await hub.shows('"url"');
+  url = JSON.parse(hub.printed.stdout).url;
   const bin = join(sandbox.home, "bin");
   mkdirSync(bin);
   symlinkSync(installedCommand, join(bin, "operations"));
-  environment = { HOME: sandbox.home, PATH: `${bin}:${process.env["PATH"]}`, TERM: "xterm", SHELL: "/bin/sh" };
+  environment = {
+    HOME: sandbox.home,
+    PATH: `${bin}:${process.env["PATH"]}`,
+    TERM: "xterm",
+    SHELL: "/bin/sh",
+    OPERATIONS_HUB: url,
+  };
 });
 
 afterAll(() => sandbox[Symbol.dispose]());
@@ -56,7 +67,7 @@ afterAll(() => sandbox[Symbol.dispose]());
 const complete = async (...words: string[]) => (await sandbox.run(["complete", "--", ...words])).stdout;
 
 describe("suggestions", () => {
-  const target = ["--openapi", "api.json"];
+  const target = () => ["--hub", url];
 
   test("are commands, options and their values", async () => {
     expect(await complete("to")).toBe("token\tCreate a token for a caller.\n");
@@ -65,11 +76,13 @@ describe("suggestions", () => {
     expect(await complete("completion", "")).toBe("bash\t\nzsh\t\nfish\t\n");
   });
 
-  test("are operations, then the keys of the input that are missing", async () => {
-    expect(await complete("call", ...target, "")).toBe("api.getUser\tReads a user\napi.accounts:list\tGET /accounts\n");
-    expect(await complete("describe", ...target, "api.g")).toBe("api.getUser\tReads a user\n");
-    expect(await complete("call", ...target, "api.getUser", "")).toBe("id=\tId of the user\nverbose=\t\n");
-    expect(await complete("call", "api.getUser", "id=1", ...target, "")).toBe("verbose=\t\n");
+  test("are operations of a running hub, then the keys of the input that are missing", async () => {
+    expect(await complete("call", ...target(), "api.")).toBe(
+      "api.getUser\tReads a user\napi.accounts:list\tGET /accounts\n",
+    );
+    expect(await complete("describe", ...target(), "api.g")).toBe("api.getUser\tReads a user\n");
+    expect(await complete("call", ...target(), "api.getUser", "")).toBe("id=\tId of the user\nverbose=\t\n");
+    expect(await complete("call", "api.getUser", "id=1", ...target(), "")).toBe("verbose=\t\n");
   });
 
   test("are file names after options and commands that take one", async () => {
@@ -82,37 +95,20 @@ describe("suggestions", () => {
     const none = "";
     expect(await complete("unknown", "")).toBe(none);
     expect(await complete("call", "")).toBe(none);
-    expect(await complete("call", "--openapi", "missing.json", "")).toBe(none);
+    expect(await complete("call", "--openapi", "api.json", "")).toBe(none);
     expect(await complete("call", "--unknown", "x", "")).toBe(none);
-    expect(await complete("call", ...target, "api.other", "")).toBe(none);
+    expect(await complete("call", ...target(), "api.other", "")).toBe(none);
     expect(await complete("call", "--hub", "")).toBe(none);
     expect(await complete("trust", "a.json", "")).toBe(none);
   });
 
-  test("are read again after a while only, because sources take time to start", async () => {
-    const file = sandbox.write("moment.json", JSON.stringify(api));
-    const first = await complete("call", "--openapi", "moment.json", "api.g");
-    rmSync(file);
-    expect(await complete("call", "--openapi", "moment.json", "api.get")).toBe(first);
-  });
-
-  test("of the configuration in a folder are read when it is trusted, because also a request needs trust", async () => {
-    using project = createSandbox();
-    project.write("api.json", JSON.stringify(api));
-    project.write("operations.config.json", JSON.stringify({ sources: { users: { openapi: "api.json" } } }));
-    const completeHere = async () => (await project.run(["complete", "--", "call", "users.g"])).stdout;
-    expect(await completeHere()).toBe("");
-    await project.run(["trust"]);
-    expect(await completeHere()).toBe("users.getUser\tReads a user\n");
-  });
-
-  test("run nothing that is not trusted", async () => {
+  test("run no configuration, even if it is trusted", async () => {
     sandbox.write("cloned/operations.config.mjs", 'import { writeFileSync } from "node:fs"; writeFileSync("ran", "");');
     const outcome = await runShell({ path: "/bin/sh", env: {} }, [
       "-c",
-      "cd cloned && operations complete -- call ''; ls",
+      "cd cloned && operations trust >/dev/null && operations complete -- call ''; ls",
     ]);
-    expect(outcome).toBe("operations.config.mjs\n");
+    expect(outcome).not.toContain("ran\n");
   });
 });
 
@@ -152,18 +148,12 @@ source <(command operations completion ${shell})
 `;
 
 const typed: ReadonlyArray<[line: string, ran: string]> = [
-  ["operations ca\t", "<call>"],
-  ["operations call --openapi api.json api.g\t i\t7", "<call><--openapi><api.json><api.getUser><id=7>"],
-  [
-    "operations call --openapi api.json api.getUser id=1 \t",
-    "<call><--openapi><api.json><api.getUser><id=1><verbose=>",
-  ],
-  ["operations mcp-config --for cu\t --wr\t", "<mcp-config><--for><cursor><--write>"],
-  [
-    "operations call --openapi api.json api.a\t filter:\tx",
-    "<call><--openapi><api.json><api.accounts:list><filter:by=x>",
-  ],
-  ["operations call --openapi api.json api.accounts:\t", "<call><--openapi><api.json><api.accounts:list>"],
+  ["operations desc\t", "<describe>"],
+  ["operations call api.g\t i\t7", "<call><api.getUser><id=7>"],
+  ["operations call api.getUser id=1 \t", "<call><api.getUser><id=1><verbose=>"],
+  ["operations mcp-config --for cu\t --na\t", "<mcp-config><--for><cursor><--name>"],
+  ["operations call api.a\t filter:\tx", "<call><api.accounts:list><filter:by=x>"],
+  ["operations call api.accounts:\t", "<call><api.accounts:list>"],
   ["operations list --openapi ap\t", "<list><--openapi><api.json>"],
 ];
 
@@ -200,11 +190,11 @@ describe.skipIf(!hasTerminal || zsh === undefined)("zsh", () => {
 
 describe.skipIf(fish === undefined)("fish", () => {
   test.each([
-    ["operations ca", "call\tCall an operation and print its result.\n"],
-    ["operations call --openapi api.json ap", "api.accounts:list\tGET /accounts\napi.getUser\tReads a user\n"],
-    ["operations call --openapi api.json api.accounts:", "api.accounts:list\tGET /accounts\n"],
+    ["operations tok", "token\tCreate a token for a caller.\n"],
+    ["operations call ap", "api.accounts:list\tGET /accounts\napi.getUser\tReads a user\n"],
+    ["operations call api.accounts:", "api.accounts:list\tGET /accounts\n"],
     ["operations call --openapi api", "api.json\n"],
-    ["operations call --openapi api.json api.getUser ", "id=\tId of the user\nverbose=\n"],
+    ["operations call api.getUser ", "id=\tId of the user\nverbose=\n"],
     ["operations mcp-config --for cl", "claude\nclaude-desktop\n"],
   ])("completes %j", async (line, expected) => {
     // A fish that is not installed has its functions beside it.

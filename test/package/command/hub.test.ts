@@ -1,4 +1,6 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../../../scripts/subpaths.ts";
@@ -38,13 +40,14 @@ test("OPERATIONS_HUB and OPERATIONS_TOKEN name a hub and its token", async () =>
   expect(await sandbox.run(input, { env: ada })).toEqual({ stdout: '{"text":"a"}\n', stderr: "", exitCode: 0 });
   expect(await sandbox.run(input, { env: { ...ada, OPERATIONS_TOKEN: "x".repeat(43) } })).toEqual({
     stdout: "",
-    stderr: "error: The server does not accept these credentials. Check the token or key. Check OPERATIONS_TOKEN.\n",
+    stderr:
+      "error ACCESS_DENIED: The server does not accept these credentials. Check the token or key. Check OPERATIONS_TOKEN, a token of the hub.\n",
     exitCode: 3,
   });
   expect(await sandbox.run(input, { env: { ...ada, OPERATIONS_TOKEN: undefined } })).toEqual({
     stdout: "",
     stderr:
-      "error: Authentication is required. Send a token or key that this server accepts. Set OPERATIONS_TOKEN to a token of the hub.\n",
+      "error ACCESS_DENIED: Authentication is required. Send a token or key that this server accepts. Set OPERATIONS_TOKEN, a token of the hub.\n",
     exitCode: 3,
   });
 });
@@ -53,7 +56,7 @@ test("an operation that the caller may not use is denied, with input in every fo
   const env = { HOME: undefined, OPERATIONS_HUB: url };
   const denied = {
     stdout: "",
-    stderr: expect.stringMatching(/^error: Authentication is required/),
+    stderr: expect.stringMatching(/^error ACCESS_DENIED: Authentication is required/),
     exitCode: 3,
   };
 
@@ -77,25 +80,49 @@ test("the operations of a hub are listed and searched", async () => {
 });
 
 test.each([
-  ["a misspelled id", ["call", "note.ad", "text=1"], 'No operation "note.ad". Did you mean "note.add"?', 2],
-  ["a misspelled id without input", ["call", "note.ad"], 'No operation "note.ad". Did you mean "note.add"?', 2],
+  [
+    "a misspelled id",
+    ["call", "note.ad", "text=1"],
+    'No operation "note.ad". Did you mean "note.add"?',
+    "OPERATION_NOT_FOUND",
+  ],
+  [
+    "a misspelled id without input",
+    ["call", "note.ad"],
+    'No operation "note.ad". Did you mean "note.add"?',
+    "OPERATION_NOT_FOUND",
+  ],
   [
     "a subscription",
     ["call", "note.ticks"],
-    '"note.ticks" is a subscription. Run "operations subscribe note.ticks".',
-    2,
+    '"note.ticks" is a subscription. Run "npx @alkdev/operations subscribe note.ticks".',
+    "WRONG_OPERATION_TYPE",
   ],
-  ["a query", ["subscribe", "note.fail"], '"note.fail" is not a subscription. Run "operations call note.fail".', 2],
-  ["invalid input", ["call", "note.add"], 'Invalid input of "note.add": it must have the required property "text".', 2],
-])("%s is refused by a hub", async (_, args, message, exitCode) => {
-  expect(await sandbox.run([...args, "--hub", url])).toEqual({ stdout: "", stderr: `error: ${message}\n`, exitCode });
+  [
+    "a query",
+    ["subscribe", "note.fail"],
+    '"note.fail" is not a subscription. Run "npx @alkdev/operations call note.fail".',
+    "WRONG_OPERATION_TYPE",
+  ],
+  [
+    "invalid input",
+    ["call", "note.add"],
+    'Invalid input of "note.add": it must have the required property "text".',
+    "VALIDATION_ERROR",
+  ],
+])("%s is refused by a hub", async (_, args, message, code) => {
+  expect(await sandbox.run([...args, "--hub", url])).toEqual({
+    stdout: "",
+    stderr: `error ${code}: ${message}\n`,
+    exitCode: 2,
+  });
 });
 
 test("a key that the schema does not describe is reported, whether the input is valid or not", async () => {
   expect(await sandbox.run(["call", "note.add", "txt=1", "--hub", url])).toEqual({
     stdout: "",
     stderr: `warning: The key "txt" is not known. Did you mean "text"?
-error: Invalid input of "note.add": it must have the required property "text".
+error VALIDATION_ERROR: Invalid input of "note.add": it must have the required property "text".
 `,
     exitCode: 2,
   });
@@ -112,10 +139,10 @@ test("an unexpected error of an operation is not shown to callers of a hub, but 
 
   expect({ ...remote, stderr: remote.stderr.replace(/[\w-]{20,}/, "ID") }).toEqual({
     stdout: "",
-    stderr: expect.stringMatching(/^error: The operation failed\./),
+    stderr: expect.stringMatching(/^error EXECUTION_ERROR: The operation failed\./),
     exitCode: 5,
   });
-  expect(local).toEqual({ stdout: "", stderr: `${printed}error: The disk is full.\n`, exitCode: 5 });
+  expect(local).toEqual({ stdout: "", stderr: `${printed}error EXECUTION_ERROR: The disk is full.\n`, exitCode: 5 });
 });
 
 test("a call that takes too long exits with 4", async () => {
@@ -141,7 +168,7 @@ test("a hub that does not run, and a URL that is not a hub", async () => {
   expect(closed).toEqual({
     stdout: "",
     stderr:
-      "error: The server at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is the hub running?\n",
+      "error UNAVAILABLE: The server at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is the hub running?\n",
     exitCode: 4,
   });
   expect(invalid).toEqual(
@@ -281,6 +308,67 @@ test("serve --stdio serves MCP, and prints nothing else on stdout", async () => 
   expect(messages[1].result.structuredContent).toEqual({ text: "a" });
 });
 
+test("serve prints its address before a source is ready, changes of sources, and calls with their codes", async () => {
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const openapi = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`;
+  const sources = { notes: { modules: "./operations" }, slow: { openapi } };
+  const config = sandbox.write("slow.json", JSON.stringify({ sources, serve: { port: 0 } }));
+  const serving = sandbox.start(["serve", "--config", config]);
+  await serving.shows("The source notes is ready: 4 operations\n");
+  const [, served] = /^Listening on (.*)\n/.exec(serving.printed.stdout)!;
+  await sandbox.run(["call", "note.fail", "--hub", served!]);
+  await sandbox.run(["call", "note.add", "text=a", "--hub", served!]);
+  await serving.shows("note.add  succeeded");
+  const listed = await sandbox.run(["calls", "--hub", served!]);
+  const tree = await sandbox.run(["calls", listed.stdout.split("\t", 1)[0]!, "--hub", served!]);
+  const failed = await sandbox.run(["calls", "--failed", "--hub", served!]);
+  const states = await sandbox.run(["sources", "--hub", served!]);
+  const data = await sandbox.run(["sources", "--json", "--jq", "map(.status)", "--hub", served!]);
+  serving.process.kill("SIGTERM");
+  const { stdout, stderr } = await serving.ended;
+  silent.closeAllConnections();
+  silent.close();
+
+  const time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d";
+  expect(stdout).not.toContain("note");
+  expect(stderr).toMatch(
+    new RegExp(
+      `^${time}  note.fail  EXECUTION_ERROR  \\S+ ms  http, operator\n[^]*${time}  note.add  succeeded  `,
+      "m",
+    ),
+  );
+  expect(listed.stdout).toMatch(
+    new RegExp(
+      `^\\d+\t${time}\tnote.fail\tEXECUTION_ERROR\t\\S+ ms\thttp, operator\n\\d+\t${time}\tnote.add\tsucceeded\t`,
+    ),
+  );
+  expect(tree.stdout).toMatch(new RegExp(`^note.fail  EXECUTION_ERROR  \\S+ ms  http, operator  ${time}\n`));
+  expect([failed.stdout.split("\n").length, failed.exitCode]).toEqual([2, 0]);
+  expect(states.stdout).toMatch(
+    new RegExp(`^notes\tmodules\tready\t4 operations\tsince ${time}\t\nslow\topenapi\tconnecting\t0 operations\t`),
+  );
+  expect(data.stdout).toBe('["ready","connecting"]\n');
+});
+
+test("calls -f prints calls as they end, and as JSON", async () => {
+  const lines = sandbox.start(["calls", "-f", "--operation", "note.*", "--hub", url]);
+  const data = sandbox.start(["calls", "-f", "--failed", "--json", "--hub", url]);
+  const called = async () => {
+    await sandbox.run(["call", "note.fail", "--hub", url]);
+    return [lines, data].every(({ printed }) => printed.stdout.includes("note.fail"));
+  };
+  while (!(await called())); // It is not known when they have subscribed.
+  for (const { process } of [lines, data]) process.kill("SIGINT");
+
+  expect((await lines.ended).stdout).toMatch(/^\S+ \S+ {2}note.fail {2}EXECUTION_ERROR {2}\S+ ms {2}http, operator\n/);
+  expect(JSON.parse((await data.ended).stdout.split("\n", 1)[0]!)).toMatchObject({
+    kind: "failed",
+    operationId: "note.fail",
+    code: "EXECUTION_ERROR",
+  });
+});
+
 test("a port that is taken, and one that is invalid", async () => {
   const taken = await sandbox.run(["serve", "--port", new URL(url).port, ...named]);
   const invalid = await sandbox.run(["serve", ...named], { env: { PORT: "http" } });
@@ -299,13 +387,26 @@ test("serve serves one source of an option, and prints a URL with the token of i
   mkdirSync(folder);
   sandbox.write("api.json", JSON.stringify({ openapi: "3.1.0", info: { title: "A", version: "1" }, paths: {} }));
   const serving = sandbox.start(["serve", "--openapi", "api.json", "--port", "0"], { env: { XDG_STATE_HOME: folder } });
-  await serving.shows("Listening");
+  await serving.shows("calls --follow");
   const stored = readdirSync(join(folder, "operations/hubs"));
   serving.process.kill("SIGTERM");
   const { stdout, stderr, exitCode } = await serving.ended;
 
-  expect(stdout).toMatch(/^Listening on http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}\n$/);
-  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  const [, served] = /^Listening on (http:\/\/127\.0\.0\.1:\d+)\n/.exec(stdout)!;
+  expect(stdout.replace(/[\w-]{43}/, "TOKEN")).toBe(`Listening on ${served}
+  HTTP       ${served}/openapi.json
+  MCP        ${served}/mcp
+  WebSocket  ${served!.replace("http", "ws")}/calls
+  Token      TOKEN  (for other programs; this command finds it)
+`);
+  expect([stderr.replace(/^[\d :-]{19} {2}/gm, ""), exitCode]).toEqual([
+    `The source api is ready: 0 operations
+Try in another terminal:
+  npx @alkdev/operations list --hub ${served}
+  npx @alkdev/operations calls --follow --hub ${served}
+`,
+    0,
+  ]);
   expect(stored).toHaveLength(1);
   expect(readdirSync(join(folder, "operations/hubs"))).toEqual([]);
 });
@@ -353,7 +454,7 @@ test("a late rejection of a module is reported and the hub goes on, and a late e
   const running = other.start(["serve", "--json", ...named]);
   await running.shows('"url"');
   const at = ["--hub", JSON.parse(running.printed.stdout).url];
-  expect(await other.run(["call", "late.reject", ...at])).toMatchObject({ stdout: '"done"\n', exitCode: 0 });
+  expect(await other.run(["call", "late.reject", ...at])).toMatchObject({ stdout: `"done"\n`, exitCode: 0 });
   await running.shows("It is late.");
   expect(running.printed.stderr).toMatch(
     /was rejected and not handled, and the hub goes on\. .*late\.mjs:\d+: It is late\./,

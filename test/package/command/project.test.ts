@@ -30,7 +30,7 @@ beforeEach(() => {
 
 afterEach(() => sandbox[Symbol.dispose]());
 
-const failure = (message: string) => ({ stdout: "", stderr: `error: ${message}\n`, exitCode: 2 });
+const failure = (message: string, code = "") => ({ stdout: "", stderr: `error${code}: ${message}\n`, exitCode: 2 });
 
 describe("init", () => {
   test("creates a project that compiles, and whose operation is called and served", async () => {
@@ -38,8 +38,8 @@ describe("init", () => {
       stdout: `${projectFiles.map((file) => `created  ${file}\n`).join("")}
 Next:
   npm install
-  npx operations serve
-  npx operations call greeting.hello name=Ada
+  npx @alkdev/operations serve
+  npx @alkdev/operations call greeting.hello name=Ada
 `,
       stderr: "",
       exitCode: 0,
@@ -53,9 +53,13 @@ Next:
       exitCode: 0,
     });
     const hub = sandbox.start(["serve", "--port", "0"]);
-    await hub.shows("Listening on http://127.0.0.1:");
+    await hub.shows("Try in another terminal:\n  npx @alkdev/operations list --hub ");
     hub.process.kill("SIGINT");
-    expect(await hub.ended).toMatchObject({ stderr: "", exitCode: 0 });
+    expect(await hub.ended).toMatchObject({
+      stdout: expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:/),
+      stderr: expect.stringContaining("npx @alkdev/operations call greeting.hello name=name --hub "),
+      exitCode: 0,
+    });
 
     linkPackages(sandbox.folder, ["@types/node"]);
     const compiler = join(root, "node_modules/.bin/tsc");
@@ -74,9 +78,9 @@ kept     my hub/README.md
 Next:
   cd "my hub"
   npm install @alkdev/operations
-  npx operations trust    # after reading the files that were in the folder before
-  npx operations serve
-  npx operations call greeting.hello name=Ada
+  npx @alkdev/operations trust    # after reading the files that were in the folder before
+  npx @alkdev/operations serve
+  npx @alkdev/operations call greeting.hello name=Ada
 `,
       exitCode: 0,
     });
@@ -102,6 +106,7 @@ Next:
         dev: "operations serve --dev --config operations.config.ts",
       },
       dependencies: { "@alkdev/operations": `^${version}` },
+      devDependencies: { "@types/node": "^20.19.0" },
     });
   });
 
@@ -146,6 +151,7 @@ describe("trust", () => {
     writeProject(sandbox);
     const refused = failure(
       `${would()}Its folder is not trusted, so nothing was run. Read it, then run \`npx @alkdev/operations trust\`, or name it with --config.`,
+      " CONFIG_NOT_TRUSTED",
     );
     expect(await sandbox.run(["list"])).toMatchObject(refused);
     expect(await sandbox.run(["serve"])).toMatchObject(refused);
@@ -205,6 +211,7 @@ describe("trust", () => {
     expect(await found.run()).toEqual(
       failure(
         `${would()}Its folder is not trusted, so nothing was run. Read it, then run \`npx @alkdev/operations trust\`, or name it with --config.`,
+        " CONFIG_NOT_TRUSTED",
       ),
     );
     expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
@@ -252,7 +259,7 @@ describe("trust", () => {
 
   test("needs a configuration and a home folder", async () => {
     expect(await sandbox.run(["trust"])).toEqual(
-      failure("There is no operations.config file in this folder. Name it: operations trust FILE."),
+      failure("There is no operations.config file in this folder. Name it: npx @alkdev/operations trust FILE."),
     );
     expect(await sandbox.run(["trust", "x.json"])).toEqual(
       failure(`The file ${JSON.stringify(join(sandbox.folder, "x.json"))} does not exist.`),
@@ -274,7 +281,7 @@ test.each([
   const { stderr, exitCode } = await sandbox.run(["list", "--config", file]);
   // The reason is that of the parser, which depends on the version of Node.
   const [place, reason] = stderr.split(" The configuration cannot be run: ");
-  expect([place, reason?.includes("s3cr3t"), exitCode]).toEqual([`error: ${file}:${line}:`, false, 2]);
+  expect([place, reason?.includes("s3cr3t"), exitCode]).toEqual([`error VALIDATION_ERROR: ${file}:${line}:`, false, 2]);
 });
 
 describe("token", () => {
@@ -305,46 +312,28 @@ describe("token", () => {
 describe("mcp-config", () => {
   const shared = ["-y", "@alkdev/operations", "serve", "--stdio", "--config"];
 
-  test("prints what to add to the file of an editor", async () => {
+  test("prints what to add to the file of an editor, and the command of the product", async () => {
     writeProject(sandbox);
-    const { stdout, stderr, exitCode } = await sandbox.run(["mcp-config", "--for", "vscode"]);
+    const { stdout, stderr, exitCode } = await sandbox.run(["mcp-config", "--for", "claude", "--name", "notes"]);
     expect({ servers: JSON.parse(stdout), stderr, exitCode }).toEqual({
       servers: {
-        servers: {
-          operations: {
-            type: "stdio",
-            command: "npx",
-            args: [...shared, `\${workspaceFolder}/operations.config.json`],
-          },
-        },
+        mcpServers: { notes: { type: "stdio", command: "npx", args: [...shared, "operations.config.json"] } },
       },
-      stderr: `Add this to ${join(sandbox.folder, ".vscode/mcp.json")}, or run the command with --write.\n`,
+      stderr: `Add this to .mcp.json or ~/.claude.json. Or run: claude mcp add notes -- npx ${shared.join(" ")} operations.config.json\n`,
       exitCode: 0,
     });
-    expect(readdirSync(sandbox.folder)).not.toContain(".vscode");
+    const cursor = await sandbox.run(["mcp-config", "--for", "cursor"]);
+    expect(JSON.parse(cursor.stdout).mcpServers.operations).toEqual({
+      command: "npx",
+      args: [...shared, `\${workspaceFolder}/operations.config.json`],
+    });
+    expect(readdirSync(sandbox.folder).filter((name) => name.startsWith("."))).toEqual([]);
   });
 
-  test("writes the file of a project, and keeps its comments", async () => {
+  test("prints a program that starts in any folder for the file of a user", async () => {
     writeProject(sandbox);
-    const file = sandbox.write(".mcp.json", '{\n  // mine\n  "mcpServers": {}\n}\n');
-    expect(await sandbox.run(["mcp-config", "--for", "claude", "--write", "--name", "notes"])).toEqual({
-      stdout: `Wrote ${file}\n`,
-      stderr: "",
-      exitCode: 0,
-    });
-    const written = readFileSync(file, "utf8");
-    expect(written).toContain("// mine");
-    expect(JSON.parse(written.replace("// mine", ""))).toEqual({
-      mcpServers: { notes: { type: "stdio", command: "npx", args: [...shared, "operations.config.json"] } },
-    });
-  });
-
-  test("writes a program that starts in any folder to the file of a user", async () => {
-    writeProject(sandbox);
-    const run = await sandbox.run(["mcp-config", "--for", "claude-desktop", "--write", "--json"]);
-    const file = join(sandbox.home, ".config/Claude/claude_desktop_config.json");
-    expect(run).toEqual({ stdout: `${JSON.stringify({ file, name: "operations" })}\n`, stderr: "", exitCode: 0 });
-    const { command, args } = JSON.parse(readFileSync(file, "utf8")).mcpServers.operations;
+    const { stdout } = await sandbox.run(["mcp-config", "--for", "claude-desktop", "--json"]);
+    const { command, args } = JSON.parse(stdout).mcpServers.operations;
     expect([command, ...args]).toEqual([
       process.execPath,
       realpathSync(installedCommand),
@@ -357,35 +346,26 @@ describe("mcp-config", () => {
     expect((await sandbox.run(["call", "tools.note_add", "text=a", ...server])).stdout).toBe('{"text":"a"}\n');
   });
 
-  test("writes the URL of a running hub, whose token is never in the file", async () => {
-    const hub = ["--hub", "http://127.0.0.1:4000"];
-    expect(await sandbox.run(["mcp-config", "--for", "codex", "--write", ...hub])).toEqual({
-      stdout: `Wrote ${join(sandbox.folder, ".codex/config.toml")}\n`,
-      stderr: "Set OPERATIONS_TOKEN to a token of the hub where Codex runs.\n",
-      exitCode: 0,
-    });
-    expect(readFileSync(join(sandbox.folder, ".codex/config.toml"), "utf8")).toBe(`[mcp_servers.operations]
-url = "http://127.0.0.1:4000/mcp"
-bearer_token_env_var = "OPERATIONS_TOKEN"
-`);
-  });
-
-  test("uses the hub in OPERATIONS_HUB, unless a configuration is named", async () => {
+  test("prints the URL of a running hub without its token, and where the token is from", async () => {
     writeProject(sandbox);
     const env = { OPERATIONS_HUB: "http://127.0.0.1:4000" };
-    const run = async (...args: string[]) =>
-      JSON.parse((await sandbox.run(["mcp-config", "--for", "cursor", ...args], { env })).stdout).mcpServers.operations;
-    expect(await run()).toEqual({
+    const cursor = await sandbox.run(["mcp-config", "--for", "cursor"], { env });
+    expect(JSON.parse(cursor.stdout).mcpServers.operations).toEqual({
       url: "http://127.0.0.1:4000/mcp",
       headers: { Authorization: `Bearer \${env:OPERATIONS_TOKEN}` },
     });
-    expect(await run("--config", "operations.config.json")).toEqual({
-      command: "npx",
-      args: [...shared, `\${workspaceFolder}/operations.config.json`],
-    });
+    expect(cursor.stderr).toBe(`Add this to .cursor/mcp.json or ~/.cursor/mcp.json.
+Set OPERATIONS_TOKEN where Cursor runs. The hub prints its token when it starts; \`npx @alkdev/operations token NAME\` creates one for \`access.tokens\`.
+`);
+    const codex = await sandbox.run(["mcp-config", "--for", "codex"], { env });
+    expect(codex.stdout).toBe(
+      "codex mcp add operations --url http://127.0.0.1:4000/mcp --bearer-token-env-var OPERATIONS_TOKEN\n",
+    );
+    const named = await sandbox.run(["mcp-config", "--for", "codex", "--config", "operations.config.json"], { env });
+    expect(named.stdout).toBe(`codex mcp add operations -- npx ${shared.join(" ")} operations.config.json\n`);
   });
 
-  test("refuses what it cannot do, and changes nothing", async () => {
+  test("refuses what it cannot do", async () => {
     const run = (...args: string[]) => sandbox.run(["mcp-config", ...args]);
     const names = "claude, claude-desktop, cursor, vscode, windsurf, gemini, codex";
     expect(await run()).toEqual(failure(`Pass --for with the name of an editor: ${names}.`));
@@ -398,20 +378,8 @@ bearer_token_env_var = "OPERATIONS_TOKEN"
         failure(`"${url}" is not the URL of a hub. It begins with http:// or https://.`),
       );
     }
-    const hub = ["--hub", "http://127.0.0.1:4000", "--write"];
-    mkdirSync(join(sandbox.folder, ".mcp.json"));
-    expect(await run("--for", "claude", ...hub)).toEqual(
-      failure(
-        `The file "${join(sandbox.folder, ".mcp.json")}" cannot be read: EISDIR: illegal operation on a directory.`,
-      ),
-    );
-    const file = sandbox.write(".cursor/mcp.json", "{ mine");
-    expect(await run("--for", "cursor", ...hub)).toEqual(
-      failure(".cursor/mcp.json:1:3: The configuration is not valid JSON: invalid symbol."),
-    );
-    expect(readFileSync(file, "utf8")).toBe("{ mine");
-    expect((await sandbox.run(["mcp-config", "--for", "windsurf", ...hub], { env: { HOME: "" } })).stderr).toBe(
-      "error: The file is in the home folder, which is unknown. Set HOME.\n",
+    expect(await run("--for", "claude-desktop", "--hub", "http://127.0.0.1:4000")).toEqual(
+      failure("The file of Claude Desktop cannot contain URLs, only programs. Pass --config instead of --hub."),
     );
   });
 });
@@ -426,7 +394,8 @@ describe("help", () => {
   test("describes all commands as JSON, each with examples", async () => {
     const { version: printed, commands } = JSON.parse((await sandbox.run(["help", "--json"])).stdout);
     const names = commands.map(({ name }: { name: string }) => name);
-    const design = "serve list describe call subscribe types init token trust doctor mcp-config completion".split(" ");
+    const design =
+      "serve list describe call subscribe calls sources types init token trust doctor mcp-config completion".split(" ");
     expect([printed, names.toSorted()]).toEqual([version, [...design, "help"].toSorted()]);
     for (const { examples } of commands) expect(examples.length).toBeGreaterThan(0);
   });
@@ -450,16 +419,12 @@ describe("help", () => {
 });
 
 describe("doctor", () => {
-  const head = (state: string) => `ok       node: Node ${process.versions.node}.
-ok       packages: @alkdev/operations ${version}, not installed in this folder.
-${state}`;
-  const stored = () =>
-    head(`ok       state: Trust and tokens are in ${join(sandbox.home, ".local/state/operations")}.\n`);
+  const head = `ok       node: Node ${process.versions.node}.\n`;
 
   test("reports that everything works", async () => {
     writeProject(sandbox);
     expect(await sandbox.run(["doctor", "--config", "operations.config.json"])).toEqual({
-      stdout: `${stored()}ok       config: ${config} is valid.
+      stdout: `${head}ok       config: ${config} is valid.
 ok       port: Port 0 of 127.0.0.1 is free.
 ok       source notes: modules, 4 operations.
 `,
@@ -506,23 +471,17 @@ ok       source notes: modules, 4 operations.
   });
 
   test("reports an invalid and an untrusted configuration, and a missing one", async () => {
-    expect(await sandbox.run(["doctor"], { env: { HOME: "" } })).toEqual({
-      stdout: head(`warning  state: There is no home folder, so trust and tokens of hubs cannot be stored.
-  fix: Set HOME, or XDG_STATE_HOME to the path of a folder.
-warning  config: There is no operations.config file in this folder.
-  fix: Create one with \`operations init\`, or pass --config.
-`),
+    expect(await sandbox.run(["doctor"])).toEqual({
+      stdout: `${head}warning  config: There is no operations.config file in this folder.
+  fix: Create one with \`npx @alkdev/operations init\`, or pass --config.
+`,
       stderr: "",
       exitCode: 0,
     });
-    const XDG_STATE_HOME = sandbox.write("file", "");
-    expect((await sandbox.run(["doctor"], { env: { XDG_STATE_HOME } })).stdout).toContain(
-      `warning  state: ${XDG_STATE_HOME}/operations cannot be written, so trust and tokens of hubs cannot be stored.\n`,
-    );
     sandbox.write("operations.config.json", '{ "sorces": {} }');
     expect((await sandbox.run(["doctor"])).stdout).toContain("  - sorces: {}\n"); // An unknown field may be harmful.
     expect(await sandbox.run(["doctor", "--config", "operations.config.json"])).toEqual({
-      stdout: `${stored()}problem  config: operations.config.json:1:3: "sorces" is not a known key. Did you mean "sources"?
+      stdout: `${head}problem  config: operations.config.json:1:3: "sorces" is not a known key. Did you mean "sources"?
 `,
       stderr: "",
       exitCode: 2,
@@ -533,82 +492,39 @@ warning  config: There is no operations.config file in this folder.
     expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
   });
 
-  test("reports packages of other versions", async () => {
-    const packageOf = (name: string, manifest: object) =>
-      sandbox.write(`node_modules/${name}/package.json`, JSON.stringify(manifest));
-    packageOf("@alkdev/operations", { version: "0.0.1", peerDependencies: { ws: "^8.22.0", jose: "^6.2.0" } });
-    packageOf("ws", { version: "7.5.0" });
-    packageOf("jose", { version: "6.10.0" });
-    mkdirSync(join(sandbox.folder, "inner"));
-    const results = JSON.parse((await sandbox.run(["doctor", "--json"])).stdout);
-    expect(results.slice(1, 3)).toEqual([
-      {
-        check: "@alkdev/operations",
-        status: "warning",
-        message: `This command is version ${version}, and the project has installed 0.0.1.`,
-        fix: "Run `npx operations` to use that of the project.",
-      },
-      {
-        check: "ws",
-        status: "warning",
-        message: "ws 7.5.0 is installed, but @alkdev/operations needs ^8.22.0.",
-        fix: "npm install ws@^8.22.0",
-      },
-    ]);
-  });
-
-  test("finds the package for history files in the project, because the command may be installed elsewhere", async () => {
-    writeProject(sandbox, { history: { file: "./.data/calls.db" } });
-    linkPackages(sandbox.folder, ["node-sqlite3-wasm"]);
-    expect(await sandbox.run(["doctor", "--config", "operations.config.json"])).toMatchObject({ exitCode: 0 });
-    const hub = sandbox.start(["serve", "--config", "operations.config.json"]);
-    await hub.shows("Listening on");
-    expect(existsSync(join(sandbox.folder, ".data/calls.db"))).toBe(true);
-  });
-
-  test("prints no control characters of packages, and reports a malformed one", async () => {
-    const manifest = { version: "0.0.1", peerDependencies: { "e\u001b[2J": "^2.0.0" } };
-    sandbox.write("node_modules/@alkdev/operations/package.json", JSON.stringify(manifest));
-    sandbox.write("node_modules/e\u001b[2J/package.json", '{ "version": "1.0.0" }');
-    expect((await sandbox.run(["doctor"])).stdout).toContain("fix: npm install e\\u001b[2J@^2.0.0\n");
-
-    const file = sandbox.write("node_modules/@alkdev/operations/package.json", "{ version");
-    const { stdout, exitCode } = await sandbox.run(["doctor"]);
-    expect([stdout.split("\n")[1], exitCode]).toEqual([
-      `problem  packages: ${JSON.stringify(file)} is malformed. Install the packages again: npm install`,
-      2,
-    ]);
-  });
-
-  test("reports that the hub of the configuration is running, but not another program with its port", async () => {
-    const checkPort = async (port: number, env = {}) => {
-      writeProject(sandbox, { serve: { port } });
+  test("reports that the hub of the configuration is running, but not that of another one, or another program", async () => {
+    const checkPort = async (port: number, config = {}, env = {}) => {
+      writeProject(sandbox, { serve: { port }, ...config });
       const { stdout } = await sandbox.run(["doctor", "--config", "operations.config.json"], { env });
-      return /^.* port: .*$/m.exec(stdout)?.[0];
+      return /^.* port: .*\n(?: {2}fix: .*)?/m.exec(stdout)?.[0].trim();
     };
     writeProject(sandbox);
     const hub = sandbox.start(["serve", "--json", "--config", "operations.config.json"]);
     await hub.shows('"url"');
     const { url } = JSON.parse(hub.printed.stdout) as { url: string };
-    expect(await checkPort(Number(new URL(url).port))).toBe(`ok       port: A hub of yours is running at ${url}.`);
+    const own = Number(new URL(url).port);
+    expect(await checkPort(own)).toBe(`ok       port: The hub of this configuration is running at ${url}.`);
+    const sources = { others: { modules: "./operations" } };
+    expect(await checkPort(own, { sources })).toMatch(
+      /^problem {2}port: .*\n {2}fix: End the hub of another configuration, or set another serve.port.$/,
+    );
 
     const other = createServer((socket) => socket.destroy());
     onTestFinished(() => void other.close());
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as { port: number };
-    // The token of a hub that was killed.
-    sandbox.write(`../home/.local/state/operations/hubs/http-localhost-${port}.json`, '{ "token": "old" }');
     expect(await checkPort(port)).toBe(
-      `problem  port: The hub cannot listen on port ${port} of 127.0.0.1: listen EADDRINUSE: address already in use 127.0.0.1:${port}.`,
+      `problem  port: The hub cannot listen on port ${port} of 127.0.0.1: listen EADDRINUSE: address already in use 127.0.0.1:${port}.
+  fix: End the program that uses the port, or set another serve.port.`,
     );
-    expect(await checkPort(port, { PORT: "http" })).toBe(
+    expect(await checkPort(port, {}, { PORT: "http" })).toBe(
       "problem  port: The port is invalid. Pass a number from 0 to 65535 as PORT.",
     );
   });
 
   test("reports whether a hub responds", async () => {
     const { stdout, exitCode } = await sandbox.run(["doctor", "--hub", "http://127.0.0.1:9"]);
-    expect([stdout.split("\n")[3], exitCode]).toEqual([
+    expect([stdout.split("\n")[1], exitCode]).toEqual([
       "problem  target: The server at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is the hub running?",
       4,
     ]);

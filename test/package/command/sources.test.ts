@@ -4,6 +4,10 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { root } from "../../../scripts/subpaths.ts";
+import { bearerTokens, createToken, hashToken } from "../../../src/auth/index.ts";
+import { createRegistry, defineOperation, Type } from "../../../src/index.ts";
+import { listen } from "../../../src/node/index.ts";
+import { serveHTTP } from "../../../src/serve/http/index.ts";
 import { createSandbox, type Sandbox } from "./sandbox.ts";
 
 /** What the API received, as `METHOD path body`. */
@@ -16,7 +20,13 @@ beforeAll(async () => {
   sandbox = createSandbox();
   server = createServer(async (request, response) => {
     const body = await readBody(request);
-    if (request.url === "/openapi.json") return void response.end(JSON.stringify(document("/")));
+    if (request.url === "/page") return void response.end("<!doctype html><p>Sign in</p>");
+    const { authorization, "x-key": key } = request.headers;
+    if (request.url === "/protected.json" && `${authorization} ${key}` !== "Bearer s3cr3t 123") {
+      return void response.writeHead(401).end();
+    }
+    if (request.url === "/openapi.json" || request.url === "/protected.json")
+      return void response.end(JSON.stringify(document("/")));
     if (request.url === "/elsewhere.json") return void response.end(JSON.stringify(document("http://127.0.0.1:9/")));
     received.push(`${request.method} ${request.url} ${body}`.trim());
     const respond = responses[`${request.method} ${request.url}`] ?? { status: 404, body: { reason: "missing" } };
@@ -188,7 +198,7 @@ test.each([
   [
     "a subscription to a query",
     ["subscribe", "api.getPet", "id=1"],
-    '"api.getPet" is not a subscription. Run "operations call api.getPet".',
+    '"api.getPet" is not a subscription. Run "npx @alkdev/operations call api.getPet".',
   ],
   [
     "an invalid duration",
@@ -209,8 +219,9 @@ test.each([
   const { stdout, stderr, exitCode } = await sandbox.run([...args, ...(args.length > 1 ? api() : [])]);
 
   expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
-  if (typeof message === "string") expect(stderr).toBe(`error: ${message}\n`);
-  else expect(stderr.replace(/^error: /, "")).toMatch(message);
+  const shown = stderr.replace(/^error(?: [A-Z_]+)?: /, "");
+  if (typeof message === "string") expect(shown).toBe(`${message}\n`);
+  else expect(shown).toMatch(message);
   expect(received).toEqual([]);
 });
 
@@ -267,6 +278,124 @@ test("a file that does not name its server is listed, and called with --base-url
   expect(allowed.exitCode).toBe(0);
 });
 
+test("a protected document needs a header or a token, and a page is not a document", async () => {
+  const protectedAPI = ["--openapi", `${url}/protected.json`];
+  const listed = await sandbox.run(["list", ...protectedAPI]);
+  const page = await sandbox.run(["list", "--openapi", `${url}/page`]);
+  const credentials = ["--token", "s3cr3t", "--header", "X-Key: 123"];
+  const called = await sandbox.run(["call", "api.getPet", "id=1", "--jq", ".id", ...protectedAPI, ...credentials]);
+  const malformed = await sandbox.run(["list", ...protectedAPI, "--header", "X-Key"]);
+
+  expect([listed.stdout, listed.exitCode]).toEqual(["", 3]);
+  expect(listed.stderr).toContain(
+    `error UPSTREAM_DENIED: The OpenAPI document at ${url}/protected.json cannot be fetched.`,
+  );
+  expect([page.stdout, page.stderr.includes(`${url}/page`)]).toEqual(["", true]);
+  expect(called).toEqual({ stdout: "1\n", stderr: "", exitCode: 0 });
+  expect([malformed.stderr, malformed.exitCode]).toEqual([
+    'error: The option --header takes a header, such as "x-api-key: 123".\n',
+    2,
+  ]);
+});
+
+test("several sources have names, and settings that follow them", async () => {
+  const two = ["--openapi", `pets=${url}/protected.json`, "--token", "s3cr3t", "--header", "x-key:123"];
+  const all = [...two, "--mcp-command", `fs=${mcp("errors")[1]}`];
+  const listed = await sandbox.run(["list", ...all]);
+  const written = await sandbox.run(["types", "-o", "two.d.ts", ...all]);
+  const unnamed = await sandbox.run(["list", ...api(), ...api()]);
+  const early = await sandbox.run(["list", "--token", "a", ...all]);
+  const misplaced = await sandbox.run(["list", ...mcp("errors"), "--header", "a: b"]);
+
+  expect(listed.stdout.split("\n").map((line) => line.split("\t")[0])).toEqual(
+    expect.arrayContaining(["pets.getPet", "fs.is_error"]),
+  );
+  expect(written.stderr).toMatch(/^Wrote two.d.ts with \d+ operations.\n$/);
+  const types = readFileSync(join(sandbox.folder, "two.d.ts"), "utf8");
+  expect([types.includes("getPet"), types.includes("is_error")]).toEqual([true, true]);
+  expect([unnamed, early, misplaced].map(({ stderr }) => stderr)).toEqual([
+    'error: Two sources have the name "api". Name them, such as --openapi weather=URL.\n',
+    "error: Pass --token after the source that it is for.\n",
+    "error: The option --header is for --openapi and --mcp only.\n",
+  ]);
+});
+
+test("a server of this package that is not a hub is used like one", async () => {
+  const { token } = createToken();
+  const { url: served, close } = await listen(
+    {
+      "/": serveHTTP(
+        createRegistry({
+          operations: [
+            defineOperation({
+              namespace: "note",
+              name: "add",
+              type: "mutation",
+              description: "Adds a note.",
+              inputSchema: Type.Object({ count: Type.Integer() }),
+              outputSchema: Type.Object({ count: Type.Integer() }),
+              handler: (input) => input,
+            }),
+          ],
+        }),
+        { authenticate: bearerTokens([{ hash: hashToken(token), identity: { id: "ada", scopes: [] } }]) },
+      ),
+    },
+    { port: 0 },
+  );
+  const run = (...args: string[]) => sandbox.run([...args, "--hub", served, "--token", token]);
+  const outcomes = [
+    await run("list"),
+    await run("call", "note.add", "count=1"),
+    await run("call", "note.ad", "count=1"),
+    await run("types", "-o", "-"),
+    await run("sources"),
+  ];
+  const denied = await sandbox.run(["list", "--hub", served]);
+  await close();
+
+  expect(outcomes.map(({ stdout, stderr, exitCode }) => [stdout.split("\n")[0], stderr, exitCode])).toEqual([
+    ["note.add\tmutation\tAdds a note.", "", 0],
+    ['{"count":1}', "", 0],
+    ["", 'error OPERATION_NOT_FOUND: No operation "note.ad". Did you mean "note.add"?\n', 2],
+    [expect.any(String), "", 0],
+    ["", `error: ${JSON.stringify(served)} is not a hub, so it records no calls and has no sources.\n`, 2],
+  ]);
+  expect(denied.exitCode).toBe(3);
+});
+
+test("a filter that does not end is stopped by --timeout and by signals", async () => {
+  const endless = ["call", "api.getPet", "id=1", "--jq", "def f: f; f", ...api()];
+  const late = await sandbox.run([...endless, "--timeout", "1500ms"]);
+  const running = sandbox.start(endless);
+  while (received.length < 2) await new Promise(setImmediate);
+  running.process.kill("SIGINT");
+
+  expect(late).toEqual({
+    stdout: "",
+    stderr: "error TIMEOUT: The filter of --jq did not end in time. Pass a longer --timeout.\n",
+    exitCode: 4,
+  });
+  expect((await running.ended).exitCode).toBe(130);
+});
+
+test("JSON escapes characters that reorder text, also in a pipe", async () => {
+  const name = "a\u202eb\u009b";
+  const { stdout } = await sandbox.run(["list", "--json", "--openapi", hostile(name)]);
+
+  expect(stdout).toContain("a\\u202eb\\u009b");
+  expect(JSON.parse(stdout)[0].title).toBe(name);
+});
+
+function hostile(summary: string): string {
+  const get = { operationId: "get", summary, responses: { 204: { description: "" } } };
+  const servers = [{ url }];
+  return sandbox.write(
+    "hostile.json",
+    JSON.stringify({ openapi: "3.1.0", info: { title: "", version: "" }, servers, paths: { "/": { get } } }),
+  );
+}
+
 test("tools of an MCP server that a command starts are listed and called, without the SDK being installed", async () => {
   const list = await sandbox.run(["list", ...mcp("errors")]);
   const failed = await sandbox.run(["call", "tools.is_error", "--json", ...mcp("errors")]);
@@ -314,7 +443,7 @@ test("an operation of a source that is not available exits with 4, with input in
       "--config",
       "unavailable.json",
     ]);
-    const message = 'error: "api.get" is not available at the moment.';
+    const message = 'error UNAVAILABLE: "api.get" is not available at the moment.';
     expect([stdout, stderr.includes(message), exitCode]).toEqual(["", true, 4]);
   }
 });
@@ -324,7 +453,7 @@ test("help goes to stdout, begins with examples, and usage without a command to 
   const none = await sandbox.run([]);
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-  expect(help.stdout).toMatch(/^Examples:\n {2}operations /);
+  expect(help.stdout).toMatch(/^Examples:\n {2}npx @alkdev\/operations /);
   expect({ ...help, stdout: "" }).toEqual({ stdout: "", stderr: "", exitCode: 0 });
   expect(none).toEqual({ stdout: "", stderr: help.stdout, exitCode: 2 });
   expect(await sandbox.run(["--version"])).toEqual({ stdout: `${version}\n`, stderr: "", exitCode: 0 });

@@ -7,7 +7,7 @@ import { createSandbox, type Sandbox } from "./sandbox.ts";
 
 const ada = createToken();
 const operator = createToken();
-const setToken = "Set OPERATIONS_TOKEN to a token of the hub.";
+const setToken = "Set OPERATIONS_TOKEN, a token of the hub.";
 
 let sandbox: Sandbox;
 let hub: { OPERATIONS_HUB: string };
@@ -36,12 +36,28 @@ function run(args: readonly string[], token?: string) {
   return sandbox.run(args, { env: { ...hub, OPERATIONS_TOKEN: token } });
 }
 
-test("list prints what every caller may call, and that a token is missing", async () => {
-  expect(await run(["list"])).toEqual({
-    stdout: "hub.operations\tquery\tFinds the operations that the caller may call, best match first.\n",
-    stderr: `No token is set, so only operations for every caller are listed. ${setToken}\n`,
-    exitCode: 0,
+test.each([["list"], ["types"], ["types", "--check"], ["calls"], ["sources"]])(
+  "%s %s without a token fails, and says what to set",
+  async (...args) => {
+    expect(await run(args)).toEqual({
+      stdout: "",
+      stderr: `error ACCESS_DENIED: Authentication is required. Send a token or key that this server accepts. ${setToken}\n`,
+      exitCode: 3,
+    });
+    expect(existsSync(join(sandbox.folder, "operations.d.ts"))).toBe(false);
+  },
+);
+
+test("--token is the token of a hub, and calls are those of its identity", async () => {
+  expect(await run(["call", "note.add", "text=a", "--token", ada.token], "wrong")).toMatchObject({ exitCode: 0 });
+  expect(await run(["call", "hub.reload", "--token", ada.token])).toMatchObject({
+    stderr: expect.stringMatching(/^error ACCESS_DENIED: [^\n]*hub:admin[^\n]*\.\n$/), // The token itself is right.
+    exitCode: 3,
   });
+  const denied = await run(["calls", "--token", ada.token]);
+  expect([denied.stderr.includes("hub:read"), denied.exitCode]).toEqual([true, 3]);
+  const own = await run(["calls", "--token", operator.token]);
+  expect([own.stdout, own.stderr, own.exitCode]).toEqual(["", "No call was found.\n", 0]);
 });
 
 test("list reports the sources that are not ready to those who may see them", async () => {
@@ -62,15 +78,6 @@ test("list of a configuration reports a source that does not respond", async () 
   });
 });
 
-test.each([["types"], ["types", "--check"]])("%s %s without a token fails, and writes nothing", async (...args) => {
-  expect(await run(args)).toEqual({
-    stdout: "",
-    stderr: `error: No token is set, so most operations would be missing in the types. ${setToken}\n`,
-    exitCode: 3,
-  });
-  expect(existsSync(join(sandbox.folder, "operations.d.ts"))).toBe(false);
-});
-
 test("types reports that it cannot know whether all sources are ready", async () => {
   expect(await run(["types"], ada.token)).toEqual({
     stdout: "",
@@ -85,16 +92,11 @@ test("doctor reports a missing token, and one that cannot see the sources", asyn
   const missing = await run(["doctor"]);
   const limited = await run(["doctor", "--hub", hub.OPERATIONS_HUB], ada.token);
 
-  expect([missing.stdout.split("\n").slice(3), missing.exitCode]).toEqual([
-    [
-      `ok       target: ${hub.OPERATIONS_HUB} responds and has 1 operation for you.`,
-      "problem  token: No token is set, so only operations for every caller can be called.",
-      `  fix: ${setToken}`,
-      "",
-    ],
+  expect([missing.stdout.split("\n").slice(1), missing.exitCode]).toEqual([
+    [`problem  target: Authentication is required. Send a token or key that this server accepts. ${setToken}`, ""],
     3,
   ]);
-  expect([limited.stdout.split("\n").slice(4), limited.exitCode]).toEqual([
+  expect([limited.stdout.split("\n").slice(2), limited.exitCode]).toEqual([
     ["warning  sources: The token may not call hub.sources.", "  fix: Use a token with the scope hub:read.", ""],
     0,
   ]);

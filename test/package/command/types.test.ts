@@ -54,7 +54,7 @@ test("describe prints JSON for programs, and suggests the id that was meant", as
   });
   expect(misspelled).toEqual({
     stdout: "",
-    stderr: `${printed}error: No operation "note.ad". Did you mean "note.add"?\n`,
+    stderr: `${printed}error OPERATION_NOT_FOUND: No operation "note.ad". Did you mean "note.add"?\n`,
     exitCode: 2,
   });
 });
@@ -137,7 +137,7 @@ test("types --check lists breaking and harmless changes apart, and exits with 5"
 Harmless changes:
   note.fail: The documentation changed.
 `,
-    stderr: `${printed}error: The contracts differ from src.lock.json: 1 breaking change and 1 harmless change. Run "operations types" to accept them.\n`,
+    stderr: `${printed}error CONTRACTS_CHANGED: The contracts differ from src.lock.json: 1 breaking change and 1 harmless change. Run "npx @alkdev/operations types" to accept them.\n`,
     exitCode: 5,
   });
 });
@@ -151,7 +151,7 @@ test("types are not written while a source is missing", async () => {
 
   expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 4 });
   expect(stderr).toMatch(
-    /error: The source "gone" is not ready: .*\. Its operations would be missing in the types\.\n$/,
+    /error UNAVAILABLE: The source "gone" is not ready: .*\. Its operations would be missing in the types\.\n$/,
   );
   expect(readdirSync(project.folder)).not.toContain("operations.d.ts");
 });
@@ -165,7 +165,7 @@ test("without a lock, a check is invalid usage; without a home folder, types are
     stderr: `${printed}${JSON.stringify({
       error: {
         code: "USAGE",
-        message: `${JSON.stringify(join(project.folder, "operations.lock.json"))} does not exist. Run "operations types --lock" once and keep the file.`,
+        message: `${JSON.stringify(join(project.folder, "operations.lock.json"))} does not exist. Run "npx @alkdev/operations types --lock" once and keep the file.`,
       },
     })}\n`,
     exitCode: 2,
