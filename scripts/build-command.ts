@@ -48,7 +48,7 @@ export async function buildCommand(folder = join(root, "dist/cli")): Promise<str
 }
 
 /** Returns the licenses of all packages of which a bundle contains modules, as their authors demand. */
-function collectLicenses(modules: readonly string[]): string {
+export function collectLicenses(modules: readonly string[]): string {
   const folders = new Set(
     modules.flatMap((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll("\\", "/")) ?? []),
   );

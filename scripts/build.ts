@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { buildCommand, version } from "./build-command.ts";
+import { buildConsole } from "./build-console.ts";
 import { schemaFile, toPublished } from "./config-schema.ts";
 import { acceptUndefined } from "./optional-members.ts";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
@@ -34,6 +35,7 @@ await bundle.write({
 await bundle.close();
 
 await buildCommand();
+await buildConsole();
 
 // Users refer to it by its path: `node_modules/@alkdev/operations/config.schema.json`.
 writeFileSync(

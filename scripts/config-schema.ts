@@ -44,7 +44,6 @@ const constraints: Readonly<Record<string, object>> = {
   expiresAt: {},
   "history/limit": integer(1, "must be an integer of 1 or more"),
   "history/keep": pattern("^[1-9][0-9]{0,8}[smhd]$", 'must be a duration such as "7d", "12h" or "30m"'),
-  console: { const: false, errorMessage: "must be false, because the console does not exist yet" },
   port: { ...integer(0, "must be a port: an integer from 0 to 65535"), maximum: 65_535 },
   namespace: pattern(namespacePattern.source, "must be 1 to 64 characters without dots or control characters"),
   hash: pattern(

@@ -12,6 +12,7 @@ try {
   const { config, folder } = await loadConfig(file);
   const hub = await createHub(config, { file, folder, dev: true, startTimeout: 60_000, closeTimeout: 2_000 });
   printSources(hub);
+  console.log(`\nOpen the console in a browser:\n\n  ${hub.createConsoleLink()}`);
   printThingsToTry(hub.url!, hub.token!, relative(process.cwd(), folder));
   await waitForSignal();
   console.log("Closing the hub.");

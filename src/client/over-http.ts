@@ -167,6 +167,7 @@ export class HTTPCaller implements Caller, Connection {
     for (const header in own) setHeader(header, own[header]);
     for (const header of traceContext) setHeader(header, options.metadata?.[header]);
     setHeader("last-event-id", options.lastEventId);
+    setHeader("request-id", options.requestId);
     setHeader("accept", accept);
     if (body !== undefined) setHeader("content-type", "application/json");
     const bearer = await readToken(id, token);

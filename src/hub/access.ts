@@ -4,6 +4,7 @@ import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason } from "../internal/text.ts";
 import { createOperator } from "../operation/inside.ts";
 import type { HubAccessConfig } from "./config.ts";
+import { ConsoleSessions } from "./console-sessions.ts";
 import { removeHub, storeHub } from "./state-folder.ts";
 
 const log = logger("hub");
@@ -15,6 +16,8 @@ const log = logger("hub");
 export class HubAccess implements Authenticator {
   readonly #tokens: ReturnType<typeof bearerTokens>;
   readonly #operator = createOperator();
+  /** The people who use the console. */
+  readonly sessions = new ConsoleSessions();
   readonly #environment: NodeJS.ProcessEnv | undefined;
   #created: ReturnType<typeof createToken> | undefined = undefined;
   #url: string | undefined = undefined;
@@ -31,12 +34,23 @@ export class HubAccess implements Authenticator {
   }
 
   readonly authenticate: Authenticator["authenticate"] = (credentials) => {
+    if (this.sessions.isSession(credentials)) return this.sessions.authenticate(credentials);
     const identity = this.#tokens.authenticate(credentials);
     return this.#created === undefined || identity === undefined ? identity : this.#operator;
   };
 
   onChange(listener: () => void): Unsubscribe {
-    return this.#tokens.onChange!(listener);
+    const stops = [this.#tokens.onChange!(listener), this.sessions.onEnd(listener)];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  /** Creates the code of a link that signs the operator in. Only for a hub whose configuration has no `access`. */
+  createCode(): string | undefined {
+    if (this.#created === undefined) return undefined;
+    const { hash } = this.#created;
+    return this.sessions.createCode(() => (this.#created?.hash === hash ? this.#operator : undefined));
   }
 
   /** Stores the created token for the command line, as the token of the hub at this URL. A failure is logged. */

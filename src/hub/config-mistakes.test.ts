@@ -160,10 +160,6 @@ describe("mistakes in JSON", () => {
     ['{ "serve": { "port": "4000" } }', '#:1:14: "serve.port" must be a port: an integer from 0 to 65535.'],
     ['{ "serve": { "http": "yes" } }', '#:1:14: "serve.http" must be true or false.'],
     [
-      '{ "serve": { "console": true } }',
-      '#:1:14: "serve.console" must be false, because the console does not exist yet.',
-    ],
-    [
       '{ "serve": { "http": false, "mcp": false, "websocket": false } }',
       '#:1:3: "serve" disables http, mcp and websocket. Enable one of them, or remove "serve".',
     ],

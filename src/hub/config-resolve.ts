@@ -67,7 +67,7 @@ const nestedKinds: readonly unknown[] = ["mcp", "nats", "redis", "websocket"];
 function expand(text: string, [root, , first, second]: ConfigPath, context: VariableContext): string {
   const field = String(nestedKinds.includes(first) ? second : first);
   if (root !== "sources" || !text.includes("${")) return text;
-  if (expandedFields.includes(field)) return expandVariables(text, "hub", context);
+  if (expandedFields.includes(field)) return expandVariables(text, context);
   if (!literalFields.includes(field)) return text;
   const places = expandedFields.map((it) => quote(it)).join(", ");
   throw new UnusableValue(`variables are only expanded in ${places}. Use env() in operations.config.ts instead`);

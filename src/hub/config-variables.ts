@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import { basename, join, resolve, sep } from "node:path";
+import { join, resolve } from "node:path";
 import { getOwn, isDataObject, setOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { isReference } from "./config.ts";
@@ -16,13 +16,6 @@ export interface VariableContext {
   /** Folder of the project, in which relative paths start. */
   folder: string;
 }
-
-/**
- * The syntax of variables in a file. `hub` has `${NAME}` and `${file:path}`, and no other reference is allowed. In files of
- * editors other references stay as they are: `vscode` has `${env:NAME}`, `${input:id}`, `${file:path}` and folders, `claude` adds
- * `${NAME}` and `${NAME:-default}`, `gemini` adds `$NAME` to these, and `codex` has no variables.
- */
-export type VariableSyntax = "hub" | "claude" | "vscode" | "gemini" | "codex";
 
 /** Thrown for a value that cannot be used. The message is a sentence without full stop. It contains names, never values. */
 export class UnusableValue extends Error {}
@@ -53,35 +46,35 @@ export function mapValues(
 }
 
 const reference = /\$\{([^{}]*)\}/g;
-const geminiReference = /\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))/g;
 
-/** Replaces the variables in a string once: their values are not expanded again. Throws {@link UnusableValue}. */
-export function expandVariables(text: string, syntax: VariableSyntax, context: VariableContext): string {
-  if (syntax === "codex") return text;
-  return text.replace(syntax === "gemini" ? geminiReference : reference, (whole, inBraces?: string, bare?: string) =>
-    inBraces === undefined ? readVariable(bare!, context) : (lookUp(inBraces, syntax, context) ?? whole),
-  );
+/**
+ * Replaces the variables in a string of a configuration, `${NAME}` and `${file:path}`, once: their values are not expanded
+ * again. Throws {@link UnusableValue}, also for other references.
+ */
+export function expandVariables(text: string, context: VariableContext): string {
+  return text.replace(reference, (_, inBraces: string) => {
+    if (inBraces.startsWith("file:")) return readTextFile(inBraces.slice(5), context);
+    if (/^[A-Za-z_]\w*$/.test(inBraces)) return readVariable(inBraces, context);
+    throw new UnusableValue(`a variable is malformed. Write \${NAME} or \${file:path}`);
+  });
 }
 
-function lookUp(reference: string, syntax: VariableSyntax, context: VariableContext): string | undefined {
-  if (reference.startsWith("file:")) return readTextFile(reference.slice(5), context);
-  const [, name, preset] = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(reference) ?? [];
-  if (syntax === "hub") {
-    if (name !== undefined && preset === undefined) return readVariable(name, context);
-    throw new UnusableValue(`a variable is malformed. Write \${NAME} or \${file:path}`);
-  }
-  const { folder } = context;
-  const folders = { workspaceFolder: folder, cwd: folder, workspaceFolderBasename: basename(folder) };
-  const known = getOwn({ ...folders, pathSeparator: sep, "/": sep }, reference);
-  if (typeof known === "string") return known;
-  if (reference === "userHome") return readVariable(process.platform === "win32" ? "USERPROFILE" : "HOME", context);
-  const [, kind, argument = "", fallback] = /^(env|input|config|command):(.*?)(?::-(.*))?$/s.exec(reference) ?? [];
-  if (kind === "env") return readVariable(argument, context, fallback);
-  if (kind === "input") return readInput(argument, context);
-  if (kind !== undefined) {
-    throw new UnusableValue(`only VS Code knows the value of ${quote(`\${${reference}}`)}. Use \${env:NAME} instead`);
-  }
-  return name === undefined || syntax === "vscode" ? undefined : readVariable(name, context, preset);
+/**
+ * Replaces the variables in a string of a file of an editor once: `${NAME}` and `${env:NAME}`, with a default after `:-`,
+ * `${workspaceFolder}`, and `${input:id}`, whose value is in `OPERATIONS_INPUT_<ID>`. Throws {@link UnusableValue} for a
+ * variable that is not set, and for a reference that only the editor can resolve.
+ */
+export function expandEditorVariables(text: string, context: VariableContext): string {
+  return text.replace(reference, (whole, inBraces: string) => {
+    if (inBraces === "workspaceFolder") return context.folder;
+    const [, kind, name, preset] = /^(?:(\w+):(?!-))?(.*?)(?::-(.*))?$/s.exec(inBraces)!;
+    if (kind === "env" || (kind === undefined && /^[A-Za-z_]\w*$/.test(name!))) {
+      return readVariable(name!, context, preset);
+    }
+    if (kind === "input") return readVariable(inputVariable(name!), context);
+    if (kind === undefined) return whole;
+    throw new UnusableValue(`only the editor knows the value of ${quote(whole)}. Use \${env:NAME} instead`);
+  });
 }
 
 /** Returns a variable of the environment. As in a shell, a default also replaces an empty value. */
@@ -94,7 +87,7 @@ export function readVariable(name: string, { environment }: VariableContext, pre
 }
 
 /** Returns the content of a file without its last line break. */
-export function readTextFile(path: string, { folder }: VariableContext): string {
+function readTextFile(path: string, { folder }: VariableContext): string {
   try {
     return readBounded(toPath(path, folder)).replace(/\r?\n$/, "");
   } catch {
@@ -107,13 +100,7 @@ export function toPath(path: string, folder: string): string {
   return /^~(?=$|[\\/])/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
 }
 
-function readInput(id: string, { environment }: VariableContext): string {
-  const value = getOwn(environment, inputVariable(id));
-  if (typeof value === "string") return value;
-  throw new UnusableValue(`the input ${quote(id)} is not set. Set the variable ${inputVariable(id)}`);
-}
-
 /** Returns the variable of the environment that has the value of an input, such as `OPERATIONS_INPUT_API_KEY`. */
-export function inputVariable(id: string): string {
+function inputVariable(id: string): string {
   return `OPERATIONS_INPUT_${id.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
 }

@@ -136,7 +136,7 @@ export interface HubServeConfig {
   mcp?: boolean;
   /** Serves the call protocol over WebSocket at `/calls`. @default true */
   websocket?: boolean;
-  /** Serves the console. It does not exist yet, so `true` is refused. @default false */
+  /** Serves the console at `/console/`. @default whether only this machine can reach the hub */
   console?: boolean;
 }
 

@@ -1,5 +1,6 @@
 import { roughSize } from "../call/rough-size.ts";
 import { BoundedMap } from "../internal/bounded.ts";
+import { Emitter } from "../internal/emitter.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { truncate } from "../internal/text.ts";
 import type { Identity, ResponseEnvelope } from "../operation/index.ts";
@@ -74,12 +75,18 @@ export class History {
   readonly #running = new BoundedMap<string, RunningCall>(maxRunning);
   #stopPayloads = () => {};
   #lastId = 0;
+  readonly #changes = new Emitter<CallRecord>((error) => log.error("A listener failed: {error}", { error }));
 
   constructor(registry: OperationRegistry, options: HistoryOptions) {
     this.#registry = registry;
     this.#options = options;
     this.#ignored = new Set(options.ignored);
     this.#stop = registry.on("call", (event) => this.#onCall(event));
+  }
+
+  /** Calls the listener with each call that starts, as a running one, and with the record of each call that has ended. */
+  onCall(listener: (record: CallRecord) => void): () => void {
+    return this.#changes.on(listener);
   }
 
   /** Where calls that have ended are found and counted. */
@@ -133,7 +140,9 @@ export class History {
     if (event.kind === "progressed" || this.#ignored.has(event.operationId)) return;
     const key = keyOf(event.requestId, event.identity);
     if (event.kind === "started") {
-      this.#running.set(key, { started: event, nested: 0, values: 0, drift: 0 });
+      const started = { started: event, nested: 0, values: 0, drift: 0 };
+      this.#running.set(key, started);
+      if (this.#changes.hasListeners) this.#changes.emit(this.#toRecord(event, started, undefined));
       if (event.parentRequestId === undefined) return;
       const parent = this.#running.get(keyOf(event.parentRequestId, event.identity));
       if (parent !== undefined) parent.nested += 1;
@@ -147,7 +156,9 @@ export class History {
       return;
     }
     this.#running.delete(key);
-    this.#log.add(this.#toRecord(event, running, event));
+    const record = this.#toRecord(event, running, event);
+    this.#log.add(record);
+    if (this.#changes.hasListeners) this.#changes.emit(record);
   }
 
   /** Creates the record of a call. `end` is missing while it runs. */

@@ -26,6 +26,9 @@ const log = logger("hub");
 /** Maximum length of a reason, in characters. */
 const maxReasonLength = 1_000;
 
+/** Maximum number of lines of a report. */
+const maxReportLines = 100;
+
 /** What a source is connected to. */
 export type SourceKind = "modules" | "openapi" | "mcp" | "nats" | "redis" | "websocket";
 
@@ -40,6 +43,10 @@ export interface SourceState extends ConnectionState {
   readonly kind: SourceKind;
   /** Number of its operations in the registry. */
   readonly operations: number;
+  /** Where it is: a folder, a URL without its query, or a program. */
+  readonly address?: string;
+  /** What the last import left out or changed: at most 100 of each. */
+  readonly report?: { readonly imported: number; readonly skipped: string[]; readonly warnings: string[] };
 }
 
 /** A source that was opened. Closing `source` closes everything that was opened for it. */
@@ -53,6 +60,8 @@ export interface OpenedSource extends Connection {
 export interface SourcePlan {
   readonly name: string;
   readonly kind: SourceKind;
+  /** Where it is, without secrets. */
+  readonly address: string | undefined;
   /** Whether others choose the ids of its operations: peers, or a trusted server. */
   readonly isForeign: boolean;
   /** Its configuration. A source is restarted when it differs. */
@@ -97,6 +106,7 @@ export class HubSource {
   /** Ids of the operations that this source had before it was restarted. */
   readonly #formerIds: ReadonlySet<string>;
   #restrict: Restrict;
+  #report: SourceState["report"] = undefined;
   #opened: OpenedSource | undefined = undefined;
   #following: Follower | undefined = undefined;
 
@@ -119,8 +129,9 @@ export class HubSource {
   }
 
   get state(): SourceState {
-    const { name, kind } = this.plan;
-    return { name, kind, ...this.#connection.state, operations: this.ids.length };
+    const { name, kind, address } = this.plan;
+    const state = { name, kind, ...this.#connection.state, operations: this.ids.length };
+    return { ...state, ...(address !== undefined && { address }), ...(this.#report && { report: this.#report }) };
   }
 
   /** Starts to connect. Resolves when the first attempt has ended, whether it succeeded or not. */
@@ -192,6 +203,11 @@ export class HubSource {
         signal,
         sharesOptions: this.plan.sharesOptions,
         restrict: (spec, ids) => this.#restrict(spec, ids),
+        onReport: ({ imported, skipped, warnings }) => {
+          const toLine = ({ where, reason }: { where: string; reason: string }) => `${where}: ${reason}`;
+          const [left, changed] = [skipped, warnings].map((items) => items.slice(0, maxReportLines).map(toLine));
+          this.#report = { imported: imported.length, skipped: left!, warnings: changed! };
+        },
         onRemoved: (ids) => this.#host.running.drain(ids, this.#host.drainTimeout),
       });
     } catch (error) {

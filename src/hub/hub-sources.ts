@@ -80,7 +80,25 @@ function toPlan(
   if (known !== undefined) options.namespace = known;
   const isForeign = isTrusted || kind === "nats" || kind === "redis" || kind === "websocket";
   const sharesOptions = "mcpConfig" in source;
-  return { name, kind, isForeign, config, namespace: known, alias, options, sharesOptions, open };
+  const address = addressOfSource(source, config);
+  return { name, kind, address, isForeign, config, namespace: known, alias, options, sharesOptions, open };
+}
+
+/** Returns where a source is, for people. A URL loses what may be a secret: user, password and query. */
+function addressOfSource(source: ResolvedSource, config: unknown): string | undefined {
+  if ("modules" in source) return source.modules;
+  if ("openapi" in source) return withoutSecrets(source.openapi);
+  if ("websocket" in source) return withoutSecrets(source.websocket.url);
+  const { command, url } = ((config as { config?: MCPConfig }).config ?? {}) as { command?: string; url?: string };
+  if ("mcp" in source || "mcpConfig" in source) return command ?? (url === undefined ? undefined : withoutSecrets(url));
+  const given = "nats" in source ? source.nats.servers : source.redis.url;
+  return [given ?? []].flat().map(withoutSecrets).join(", ") || undefined;
+}
+
+function withoutSecrets(address: string): string {
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  return `${url.protocol}//${url.host}${url.pathname}`;
 }
 
 function planOpenAPI(name: string, source: SourceOf<"openapi">, host: SourceHost): SourcePlan {

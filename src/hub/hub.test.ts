@@ -293,8 +293,7 @@ describe("an invalid configuration", () => {
     });
   });
 
-  test("is refused: a console, and nothing to serve", async () => {
-    await expect(start({ serve: { port: 0, console: true } })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  test("is refused: nothing to serve", async () => {
     const nothing = { http: false, mcp: false, websocket: false };
     await expect(start({ serve: { port: 0, ...nothing } })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
   });

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
+import { isLoopbackHost } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
 import { type FetchServer, type Listener, listen, type UpgradeHandler } from "../node/index.ts";
 import { CallError, resolveDuration } from "../operation/inside.ts";
@@ -15,6 +16,9 @@ import type { HubConfig, HubServeConfig, ResolvedConfig } from "./config.ts";
 import { loadConfig } from "./config-load.ts";
 import { resolveConfig } from "./config-resolve.ts";
 import type { Environment } from "./config-variables.ts";
+import { ConsoleServer, findConsole } from "./console.ts";
+import { consoleOperations } from "./console-operations.ts";
+import { describeOperation } from "./describe-operation.ts";
 import { type History, openHistory } from "./history.ts";
 import { HubSource, type SourceHost, type SourcePlan, type SourceState } from "./hub-source.ts";
 import { invalid, planSources } from "./hub-sources.ts";
@@ -23,6 +27,10 @@ import { compileRules, compileSourceRules, ownOperations, type Restrict } from "
 import { RunningCalls } from "./running-calls.ts";
 
 const log = logger("hub");
+
+/** The version of the package; replaced when it is built. */
+declare const __PACKAGE_VERSION__: string | undefined;
+const version = typeof __PACKAGE_VERSION__ === "string" ? __PACKAGE_VERSION__ : "0.0.0-development";
 
 /** Options of {@link createHub}. */
 export interface HubOptions {
@@ -95,6 +103,8 @@ export class Hub implements AsyncDisposable {
   /** By name, in the order of the configuration. */
   #sources = new Map<string, HubSource>();
   #listener: Listener | undefined = undefined;
+  readonly #startedAt = Date.now();
+  readonly #consoleFolder = findConsole();
   /** Whether all sources have ended their first attempt, or had the time for it. */
   #isStarted = false;
   /** Resolves when no change of the sources is running or waiting. */
@@ -155,6 +165,15 @@ export class Hub implements AsyncDisposable {
     return this.#listener?.url;
   }
 
+  /**
+   * Creates a link that signs the operator in to the console, once and within five minutes. `undefined` if the hub serves no
+   * console, or if its configuration has `access`: then `operations console` creates a link for the owner of a token.
+   */
+  createConsoleLink(): string | undefined {
+    const code = this.#hasConsole ? this.#access.createCode() : undefined;
+    return code === undefined ? undefined : `${this.url}/console/#code=${code}`;
+  }
+
   /** The token that the hub created, because its configuration has no `access`. Do not log it. */
   get token(): string | undefined {
     return this.#access.token;
@@ -169,6 +188,44 @@ export class Hub implements AsyncDisposable {
   sourceOf(operationId: string): string | undefined {
     for (const source of this.#sources.values()) if (source.has(operationId)) return source.plan.name;
     return undefined;
+  }
+
+  /** The configuration that is applied now. @internal */
+  get config(): ResolvedConfig {
+    return this.#config;
+  }
+
+  /** Describes where an operation is from, what its callers need and what models see. @internal */
+  describe(operationId: string) {
+    const source = [...this.#sources.values()].find((one) => one.has(operationId));
+    return describeOperation(operationId, { registry: this.registry, config: this.#config, source });
+  }
+
+  /** Describes the hub. Paths of this machine are only for administrators. @internal */
+  about(isAdmin: boolean) {
+    const { serve = {}, history = {} } = this.#config;
+    const doors = (["http", "mcp", "websocket"] as const).filter((door) => serve[door] !== false);
+    const { file, keep, payloads = [] } = history;
+    return {
+      version,
+      startedAt: this.#startedAt,
+      dev: this.#options.dev === true,
+      doors: this.url === undefined ? [] : doors,
+      ...(this.url !== undefined && { url: this.url }),
+      history: {
+        ...(isAdmin && file !== undefined && { file }),
+        ...(keep !== undefined && { keep }),
+        payloads: [...payloads],
+      },
+    };
+  }
+
+  /**
+   * Tries a source again without waiting for its next attempt. Returns whether it was waiting; `undefined` if there is no
+   * source with this name.
+   */
+  retry(source: string): boolean | undefined {
+    return this.#sources.get(source)?.retry();
   }
 
   /** Calls `listener` with the new state of a source whenever it changes. */
@@ -212,7 +269,7 @@ export class Hub implements AsyncDisposable {
   async #followManagement(history: History): Promise<void> {
     const source: OperationSource = {
       name: "hub",
-      load: async () => managementOperations(this, history),
+      load: async () => [...managementOperations(this, history), ...consoleOperations(this, history)],
       traits: { mayHave: (id) => Array.from(this.#sources.values()).some((one) => one.mayHave(id)) },
       close: async () => {},
     };
@@ -239,7 +296,26 @@ export class Hub implements AsyncDisposable {
     if (http) servers["/"] = serveHTTP(this.registry, options);
     if (mcp) servers["/mcp"] = serveMCP(this.registry, { ...options, exclude: ownOperations });
     if (websocket) servers["/calls"] = serveWebSocket(this.registry, options);
+    if (this.#hasConsole) {
+      const { authenticate, sessions } = this.#access;
+      servers["/console"] = new ConsoleServer({
+        folder: this.#consoleFolder,
+        sessions,
+        authenticate,
+        isLocal: this.#isLocal,
+      });
+    }
     return servers;
+  }
+
+  /** Whether only this machine can reach the hub. */
+  get #isLocal(): boolean {
+    return isLoopbackHost(this.#config.serve?.host ?? "127.0.0.1");
+  }
+
+  get #hasConsole(): boolean {
+    const { http, console = this.#isLocal && this.#consoleFolder !== undefined } = this.#config.serve ?? {};
+    return http !== false && console;
   }
 
   /** Runs changes of the sources one after the other. */

@@ -23,6 +23,5 @@ export {
   type LoadMCPConfigOptions,
   loadMCPConfig,
   type MCPConfigFile,
-  type MCPConfigInput,
   type MCPConfigNotice,
 } from "./mcp-config.ts";

@@ -57,6 +57,7 @@ async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Pr
   const hub = {
     registry,
     sources: () => [source],
+    describe: () => ({ tool: undefined }),
     sourceOf: (id: string) => (id.startsWith("task.") ? "tasks" : undefined),
     reload: async () => {
       reloads += 1;
@@ -132,12 +133,12 @@ test("operations have their published spec and their source", async () => {
   const found = await call("hub.operations", eve, { id: "task.create" });
   const { handler: _handler, errors: _errors, ...spec } = create;
   expect(JSON.parse(JSON.stringify(found))).toEqual({
-    operations: [{ ...JSON.parse(JSON.stringify(spec)), source: "tasks" }],
+    operations: [{ ...JSON.parse(JSON.stringify(spec)), source: "tasks", kind: "modules" }],
     total: 1,
   });
   const brief = { namespace: "task", name: "create", version: "1.0.0", type: "mutation" };
   expect(await call("hub.operations", eve, { id: "task.create", brief: true })).toEqual({
-    operations: [{ ...brief, description: "Creates a task.", source: "tasks" }],
+    operations: [{ ...brief, description: "Creates a task.", source: "tasks", kind: "modules" }],
     total: 1,
   });
 });

@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadMCPConfig } from "./index.ts";
 
@@ -25,7 +25,7 @@ test("reads the servers of a Claude or Cursor file and expands variables", async
     "mcpServers": {
       "github": {
         "command": "npx",
-        "args": ["-y", "@scope/server", "--root", "\${workspaceFolder}/src", "\${userHome}"],
+        "args": ["-y", "@scope/server", "--root", "\${workspaceFolder}/src"],
         "env": { "TOKEN": "\${GITHUB_TOKEN}", "OTHER": "\${env:GITHUB_TOKEN}", "MODE": "\${MODE:-fast}", "LEVEL": 3 },
       },
       "remote": {
@@ -43,94 +43,42 @@ test("reads the servers of a Claude or Cursor file and expands variables", async
     servers: {
       github: {
         command: "npx",
-        args: ["-y", "@scope/server", "--root", `${cwd}/src`, "/home/ada"],
+        args: ["-y", "@scope/server", "--root", `${cwd}/src`],
         env: { TOKEN: "s3cr3t", OTHER: "s3cr3t", MODE: "fast", LEVEL: "3" },
         cwd,
       },
       remote: { url: "https://api.example.com/mcp", headers: { Authorization: "Bearer s3cr3t" } },
-      old: { url: "https://old.example.com/sse", transport: "sse" },
+      old: { url: "https://old.example.com/sse" },
     },
-    inputs: [],
     skipped: [],
     warnings: [],
-    unused: {},
   });
 });
 
-test("reads the servers and inputs of a VS Code file", async () => {
-  const document = {
-    inputs: [
-      { type: "promptString", id: "key", description: "API key", password: true },
-      { type: "pickString", id: "mode", options: ["a", { label: "B", value: "b" }], default: "a" },
-    ],
-    servers: {
-      local: {
-        type: "stdio",
-        command: "node",
-        args: [`\${workspaceFolderBasename}`, `\${input:mode}`, `\${UNPREFIXED}`, `\${env:EMPTY}`],
-        cwd: `\${workspaceFolder}`,
-        env: { KEY: `\${input:key}`, GONE: null },
-      },
-    },
-  };
-
-  const asked = await load(document);
-  const answered = await load(document, { ...environment, OPERATIONS_INPUT_KEY: "s3cr3t" });
-
-  expect(asked.inputs).toEqual([
-    { id: "key", description: "API key", password: true },
-    { id: "mode", password: false, default: "a", options: ["a", "b"] },
-  ]);
-  expect(asked).toMatchObject({
-    servers: {},
-    skipped: [
-      {
-        server: "local",
-        where: "servers.local.env.KEY",
-        reason: 'the input "key" is not set. Set the variable OPERATIONS_INPUT_KEY.',
-      },
-    ],
-  });
-  expect(answered.servers).toEqual({
-    local: { command: "node", args: [basename(cwd), "a", `\${UNPREFIXED}`, ""], cwd, env: { KEY: "s3cr3t" } },
-  });
-});
-
-test("reads settings of VS Code and the field names of other programs", async () => {
+test("reads all properties with servers, and the field names of other programs", async () => {
   const { servers } = await load({
-    mcp: { servers: { a: { url: "https://a.example.com" } } },
+    servers: { a: { url: "https://a.example.com" } },
     mcpServers: {
       b: { serverUrl: "https://b.example.com" },
-      c: { httpUrl: "https://c.example.com", includeTools: ["x"] },
+      c: { httpUrl: "https://c.example.com", http_headers: { a: "b" } },
     },
   });
 
   expect(servers).toEqual({
     a: { url: "https://a.example.com" },
     b: { url: "https://b.example.com" },
-    c: { url: "https://c.example.com", tools: { include: ["x"] } },
+    c: { url: "https://c.example.com", headers: { a: "b" } },
   });
 });
 
-test("a file can set fields of MCPClientConfig", async () => {
-  const own = {
-    protocol: "legacy",
-    trustAnnotations: true,
-    pinned: true,
-    restart: { limit: 1 },
-    tools: { exclude: ["rm*"] },
-  };
-  const { servers } = await load({
-    mcpServers: {
-      a: { command: "a", inheritEnv: ["PATH"], ...own },
-      b: { url: "https://b.example.com", auth: { type: "bearer", token: `\${GITHUB_TOKEN}` } },
-    },
-  });
+test("values of inputs come from the environment", async () => {
+  const document = { servers: { s: { command: "s", args: [`\${input:a-1}`] } } };
 
-  expect(servers).toEqual({
-    a: { command: "a", inheritEnv: ["PATH"], ...own, cwd },
-    b: { url: "https://b.example.com", auth: { type: "bearer", token: "s3cr3t" } },
-  });
+  const set = await load(document, { OPERATIONS_INPUT_A_1: "value" });
+  const unset = await load(document);
+
+  expect(set.servers["s"]?.args).toEqual(["value"]);
+  expect(unset.skipped).toMatchObject([{ reason: "the variable OPERATIONS_INPUT_A_1 is not set." }]);
 });
 
 test("variables are expanded once: their values are not expanded again", async () => {
@@ -157,15 +105,7 @@ test("an invalid server is skipped with server, field and reason, and the others
       command: { command: ["s3cr3t"] },
       url: { url: "s3cr3t" },
       socket: { url: "unix:///tmp/s3cr3t.sock" },
-      type: { type: "carrier-pigeon", url },
-      auth: { url, auth: { type: "bearer" } },
-      header: { url, env_http_headers: { a: ["s3cr3t"] } },
-      names: { command: "a", env_vars: "s3cr3t" },
-      seconds: { command: "a", tool_timeout_sec: "s3cr3t" },
-      tools: { command: "a", includeTools: ["b", ["s3cr3t"]] },
-      own: { command: "a", restart: "s3cr3t" },
       off: { command: "a", disabled: true },
-      file: { command: "a", envFile: "s3cr3t.env" },
       text: "s3cr3t",
       constructor: { command: 1 },
       "two words": {},
@@ -179,26 +119,18 @@ test("an invalid server is skipped with server, field and reason, and the others
     { where: "mcpServers.unset.env.TOKEN", reason: "the variable NOT_SET_AT_ALL is not set." },
     {
       where: "mcpServers.setting.args[0]",
-      reason: `only VS Code knows the value of "\${config:my.key}". Use \${env:NAME} instead.`,
+      reason: `only the editor knows the value of "\${config:my.key}". Use \${env:NAME} instead.`,
     },
     {
       where: "mcpServers.editor.headers.a",
-      reason: `only VS Code knows the value of "\${command:sign.in}". Use \${env:NAME} instead.`,
+      reason: `only the editor knows the value of "\${command:sign.in}". Use \${env:NAME} instead.`,
     },
     { where: "mcpServers.args.args", reason: "it must be a list of strings." },
     { where: "mcpServers.arg.args[0]", reason: "it must be a string." },
     { where: "mcpServers.command.command", reason: "it must be a string that is not empty." },
     { where: "mcpServers.url.url", reason: "it must begin with http:// or https://." },
     { where: "mcpServers.socket.url", reason: "it must begin with http:// or https://." },
-    { where: "mcpServers.type.type", reason: 'it must be "stdio", "http" or "sse".' },
-    { where: "mcpServers.auth.auth", reason: 'it must have the key "token".' },
-    { where: "mcpServers.header.env_http_headers", reason: "it must be a string." },
-    { where: "mcpServers.names.env_vars", reason: "it must be an array of names." },
-    { where: "mcpServers.seconds.tool_timeout_sec", reason: "it must be a number above 0." },
-    { where: "mcpServers.tools.includeTools", reason: "it must be a string." },
-    { where: "mcpServers.own.restart", reason: "it must be true or false or an object." },
     { where: "mcpServers.off", reason: "it is disabled." },
-    { where: "mcpServers.file.envFile", reason: "the file cannot be read. Check that it exists and is a file." },
     { where: "mcpServers.text", reason: "it must be an object." },
     { where: "mcpServers.constructor.command", reason: "it must be a string that is not empty." },
     { where: 'mcpServers["two words"]', reason: 'it must have either "command" or "url".' },
@@ -206,77 +138,15 @@ test("an invalid server is skipped with server, field and reason, and the others
   expect(JSON.stringify(file)).not.toContain("s3cr3t");
 });
 
-test("fields without effect are reported and kept", async () => {
-  const entry = { command: "a", autoApprove: ["x"], commnad: "b", zzz: { s3cr3t: 1 } };
+test("fields that are ignored are reported in one warning", async () => {
+  const entry = { type: "stdio", command: "a", autoApprove: ["x"], commnad: "b", zzz: { s3cr3t: 1 } };
 
-  const { warnings, unused } = await load({ mcpServers: { a: entry } });
+  const { warnings } = await load({ mcpServers: { a: entry, b: { command: "b", timeout: 1 } } });
 
   expect(warnings).toEqual([
-    { server: "a", where: "mcpServers.a.autoApprove", reason: "this field has no effect here." },
-    { server: "a", where: "mcpServers.a.commnad", reason: 'this field is not known. Did you mean "command"?' },
-    { server: "a", where: "mcpServers.a.zzz", reason: "this field is not known." },
+    { server: "a", where: "mcpServers.a", reason: 'the fields "autoApprove", "commnad", "zzz" are ignored.' },
+    { server: "b", where: "mcpServers.b", reason: 'the field "timeout" is ignored.' },
   ]);
-  expect(unused).toEqual({ a: { autoApprove: ["x"], commnad: "b", zzz: { s3cr3t: 1 } } });
-});
-
-test("servers of single projects of Claude Code are reported", async () => {
-  const { servers, warnings } = await load({
-    mcpServers: {},
-    projects: {
-      "/srv/shop": { mcpServers: { a: { command: "a" } } },
-      "/srv/none": { mcpServers: {} },
-      "/srv/other": {},
-    },
-  });
-
-  expect(servers).toEqual({});
-  expect(warnings).toEqual([
-    {
-      server: "a",
-      where: 'projects["/srv/shop"].mcpServers.a',
-      reason: 'servers of single projects are not read. Copy it to "mcpServers".',
-    },
-  ]);
-});
-
-test("only the inputs that the read servers use are requested", async () => {
-  const inputs = ["of-a", "of-b", "unused"].map((id) => ({ id }));
-  const servers = {
-    a: { command: "a", env: { A: `\${input:of-a}` } },
-    b: { command: "b", args: [`-k\${input:of-b}`] },
-  };
-  await writeFile(join(cwd, "inputs.json"), JSON.stringify({ inputs, servers }));
-
-  const all = await loadMCPConfig(join(cwd, "inputs.json"), { environment: {} });
-  const one = await loadMCPConfig(join(cwd, "inputs.json"), { environment: {}, servers: ["b"] });
-
-  expect(all.inputs.map(({ id }) => id)).toEqual(["of-a", "of-b"]);
-  expect(one.inputs.map(({ id }) => id)).toEqual(["of-b"]);
-});
-
-test("values of inputs come from the environment or else from the file", async () => {
-  const { servers } = await load(
-    {
-      inputs: [
-        { id: "a-1", default: "file" },
-        { id: "b", default: "file" },
-      ],
-      servers: { s: { command: "s", args: [`\${input:a-1}`, `\${input:b}`, `\${input:undeclared}`] } },
-    },
-    { OPERATIONS_INPUT_A_1: "env", OPERATIONS_INPUT_UNDECLARED: "env" },
-  );
-
-  expect(servers["s"]?.args).toEqual(["env", "file", "env"]);
-});
-
-test("variables of an environment file are read, and env overrides them", async () => {
-  await writeFile(join(cwd, ".env"), "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\r\nE=");
-
-  const { servers } = await load({
-    mcpServers: { a: { command: "a", envFile: `\${workspaceFolder}/.env`, env: { A: "own" } } },
-  });
-
-  expect(servers["a"]?.env).toEqual({ A: "own", B: "two words", C: "x\ny", D: "four", E: "" });
 });
 
 test("the first of two servers with the same name is read", async () => {

@@ -1,10 +1,16 @@
 import { basename, dirname, resolve } from "node:path";
 import type { MCPClientConfig } from "../from/mcp/index.ts";
-import { getOwn, isObject } from "../internal/objects.ts";
-import { type ConfigPath, formatPath, malformed, parseText, readText } from "./config-text.ts";
-import { type Environment, inputVariable, type VariableContext, type VariableSyntax } from "./config-variables.ts";
-import { editors } from "./editors.ts";
-import { readEntry } from "./mcp-config-entry.ts";
+import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
+import { quote } from "../internal/text.ts";
+import { findServerProblems } from "./config-check.ts";
+import { type ConfigPath, type ConfigProblem, formatPath, malformed, parseText, readText } from "./config-text.ts";
+import {
+  collect,
+  type Environment,
+  expandEditorVariables,
+  mapValues,
+  type VariableContext,
+} from "./config-variables.ts";
 
 /** Options of {@link loadMCPConfig}. */
 export interface LoadMCPConfigOptions {
@@ -15,20 +21,6 @@ export interface LoadMCPConfigOptions {
    * this process
    */
   environment?: Environment | undefined;
-}
-
-/** A value that a VS Code configuration file requests from its user. Set the variable `OPERATIONS_INPUT_<ID>` to it. */
-export interface MCPConfigInput {
-  /** Name of the value. */
-  id: string;
-  /** Prompt to show to the user. */
-  description?: string;
-  /** Whether to hide the value while the user types it. */
-  password: boolean;
-  /** Used unless the variable is set. */
-  default?: string;
-  /** The values to choose from. */
-  options?: string[];
 }
 
 /** A part of a configuration file that cannot be used, and why. */
@@ -47,134 +39,112 @@ export interface MCPConfigNotice {
 export interface MCPConfigFile {
   /** Configurations by server name, for `MCPClientLoader.load`. */
   servers: Record<string, MCPClientConfig>;
-  /** Values that the servers request from the user. */
-  inputs: MCPConfigInput[];
   /** Servers that cannot be used, and those that are disabled. */
   skipped: MCPConfigNotice[];
-  /** Fields that have no effect. */
+  /** Servers with fields that have no effect. */
   warnings: MCPConfigNotice[];
-  /** Values of the fields that have no effect, by server and field, as they are written. They may be secret. */
-  unused: Record<string, Record<string, unknown>>;
 }
 
-/** Paths of the servers in a file. In settings of VS Code, they are in `mcp`. */
-const serverPaths = [["mcpServers"], ["servers"], ["mcp", "servers"], ["mcp_servers"]];
+/** The properties of a file that contain servers. */
+const serverKeys = ["mcpServers", "servers", "mcp_servers"];
+
+/** Folders of settings in a project. Programs run in the project. */
+const settingsFolders = [".cursor", ".vscode", ".gemini", ".codex"];
+
+/** The fields with an effect, by their names in a file. */
+const fields: Readonly<Record<string, keyof MCPClientConfig>> = {
+  command: "command",
+  args: "args",
+  env: "env",
+  url: "url",
+  serverUrl: "url", // Windsurf
+  httpUrl: "url", // Gemini CLI
+  headers: "headers",
+  http_headers: "headers", // Codex
+};
+
+/** Fields whose effect is not missed. The transport of a URL is found automatically. */
+const silentFields = ["type", "description", "disabled", "enabled"];
 
 /**
- * Reads the MCP servers of a configuration file of an editor or agent: TOML for Codex, otherwise JSON with comments and trailing
- * commas. Variables are expanded. Programs run in the folder of the file, or in the project if the file is in a folder such
- * as `.vscode`, unless the file sets another one. An invalid server is reported in `skipped`. Throws `VALIDATION_ERROR` if
- * the file cannot be read or has no servers. Messages never contain values of the file.
+ * Reads the MCP servers of a configuration file of an editor or agent: TOML if its name ends with `.toml`, otherwise JSON with
+ * comments and trailing commas. Of each server, the program with its arguments and environment, or the URL with its headers is
+ * used. Variables are expanded. Programs run in the folder of the file, or in the project if the file is in a folder such as
+ * `.vscode`. An invalid server is reported in `skipped`. Throws `VALIDATION_ERROR` if the file cannot be read or has no
+ * servers. Messages never contain values of the file.
  */
 export async function loadMCPConfig(file: string, options: LoadMCPConfigOptions = {}): Promise<MCPConfigFile> {
   const { servers: names, environment = process.env } = options;
   const document = parseText(file, await readText(file)).value;
-  const folder = dirname(resolve(file));
-  const known = Object.values(editors);
-  const editor = known.find(({ projectFile = "" }) => dirname(projectFile) === basename(folder));
-  const inputs = readInputs(document);
-  const presets = Object.fromEntries(inputs.map(({ id, default: preset }) => [inputVariable(id), preset]));
-  const context = {
-    environment: { ...presets, ...environment },
-    folder: editor === undefined ? folder : dirname(folder),
-  };
-  const content: MCPConfigFile = { servers: record(), inputs, skipped: [], warnings: [], unused: record() };
-  const entries: unknown[] = [];
-  const isSelected = (server: string) => names?.includes(server) ?? true;
-  const found = serverPaths.filter((path) => read(document, path) !== undefined);
+  const found = serverKeys.filter((key) => getOwn(document, key) !== undefined);
   if (found.length === 0) throw malformed(file, 'must have the key "mcpServers", "servers" or "mcp_servers".');
-  for (const path of found) {
-    const servers = read(document, path);
-    if (!isObject(servers)) throw malformed(file, `must have an object of servers in ${path.join(".")}.`);
-    const { syntax } = [editor, ...known].find((it) => it?.serversKey === path.at(-1))!;
+  const location = dirname(resolve(file));
+  const folder = settingsFolders.includes(basename(location)) ? dirname(location) : location;
+  const content: MCPConfigFile = { servers: Object.create(null), skipped: [], warnings: [] };
+  for (const key of found) {
+    const servers = getOwn(document, key);
+    if (!isObject(servers)) throw malformed(file, `must have an object of servers in ${key}.`);
     for (const [server, entry] of Object.entries(servers)) {
-      if (!isSelected(server)) continue;
-      const allowed = isAllowed(document, server) ? entry : { disabled: true };
-      addServer(content, [...path, server], allowed, syntax, context);
-      entries.push(allowed);
+      const used = isExcluded(document, server) ? { disabled: true } : entry;
+      if (names?.includes(server) ?? true) addServer(content, [key, server], used, { environment, folder });
     }
   }
-  const texts = JSON.stringify(entries);
-  content.inputs = inputs.filter(({ id }) => texts.includes(JSON.stringify(`\${input:${id}}`).slice(1, -1)));
-  content.warnings.push(...listProjectServers(document).filter(({ server }) => isSelected(server)));
   return content;
 }
 
+/** In Gemini CLI, `mcp.allowed` and `mcp.excluded` list servers. */
+function isExcluded(document: unknown, server: string): boolean {
+  const { allowed, excluded } = (getOwn(document, "mcp") ?? {}) as JSONObject;
+  if (Array.isArray(excluded) && excluded.includes(server)) return true;
+  return Array.isArray(allowed) && !allowed.includes(server);
+}
+
 function addServer(
-  content: MCPConfigFile,
-  path: readonly string[],
+  { servers, skipped, warnings }: MCPConfigFile,
+  path: readonly [key: string, server: string],
   entry: unknown,
-  syntax: VariableSyntax,
   context: VariableContext,
 ): void {
-  const server = path.at(-1)!;
+  const [, server] = path;
   const skip = (reason: string, field: ConfigPath = []) =>
-    void content.skipped.push({ server, where: formatPath([...path, ...field]), reason });
-  if (Object.hasOwn(content.servers, server)) return skip("another server has the same name.");
+    void skipped.push({ server, where: formatPath([...path, ...field]), reason });
+  if (Object.hasOwn(servers, server)) return skip("another server has the same name.");
   if (!isObject(entry)) return skip("it must be an object.");
   if (entry["disabled"] === true || entry["enabled"] === false) {
-    content.skipped.push({ server, where: formatPath(path), reason: "it is disabled.", isDisabled: true });
+    skipped.push({ server, where: formatPath(path), reason: "it is disabled.", isDisabled: true });
     return;
   }
-  const { config, problems, unused } = readEntry(entry, syntax, context);
+  const problems: ConfigProblem[] = [];
+  const config = readFields(entry, problems, context);
+  for (const { path: field, message } of findServerProblems(config)) {
+    problems.push({ path: field, message: `it ${message}` });
+  }
+  if (problems.length === 0 && (config.command === undefined) === (config.url === undefined)) {
+    problems.push({ path: [], message: 'it must have either "command" or "url".' });
+  }
+  if (config.url !== undefined && problems.length === 0 && !/^https?:/i.test(config.url)) {
+    problems.push({ path: ["url"], message: "it must begin with http:// or https://." });
+  }
   const [problem] = problems;
   if (problem !== undefined) return skip(problem.message, problem.path);
-  if (config.command !== undefined) config.cwd = resolve(context.folder, config.cwd ?? ".");
-  content.servers[server] = config;
-  for (const { field, reason } of unused) {
-    content.warnings.push({ server, where: formatPath([...path, field]), reason });
-    content.unused[server] ??= record();
-    content.unused[server][field] = entry[field];
+  servers[server] = config.command === undefined ? config : { ...config, cwd: context.folder };
+  const ignored = Object.keys(entry).filter((it) => !Object.hasOwn(fields, it) && !silentFields.includes(it));
+  if (ignored.length === 0) return;
+  const names = ignored.map((field) => quote(field)).join(", ");
+  const reason = ignored.length === 1 ? `the field ${names} is ignored.` : `the fields ${names} are ignored.`;
+  warnings.push({ server, where: formatPath(path), reason });
+}
+
+/** Returns the fields of a server that have an effect, without a check. */
+function readFields(entry: JSONObject, problems: ConfigProblem[], context: VariableContext): MCPClientConfig {
+  const config: JSONObject = {};
+  for (const [field, name] of Object.entries(fields)) {
+    if (!Object.hasOwn(entry, field)) continue;
+    config[name] = mapValues(entry[field], [field], (part, path) => {
+      if (typeof part === "string") return collect(problems, path, () => expandEditorVariables(part, context)) ?? "-";
+      const isText = path.length > 1 && (typeof part === "number" || typeof part === "boolean");
+      return isText ? String(part) : part;
+    });
   }
-}
-
-/** In Gemini CLI, `mcp.allowed` and `mcp.excluded` list servers. */
-function isAllowed(document: unknown, server: string): boolean {
-  const allowed = read(document, ["mcp", "allowed"]);
-  const excluded = read(document, ["mcp", "excluded"]);
-  if (Array.isArray(excluded) && excluded.includes(server)) return false;
-  return !Array.isArray(allowed) || allowed.includes(server);
-}
-
-/** In `~/.claude.json`, projects have servers of their own. Which project is meant is not known here. */
-function listProjectServers(document: unknown): MCPConfigNotice[] {
-  const reason = 'servers of single projects are not read. Copy it to "mcpServers".';
-  return Object.entries(getOwn(document, "projects") ?? {}).flatMap(([folder, project]) =>
-    Object.keys(getOwn(project, "mcpServers") ?? {}).map((server) => ({
-      server,
-      where: formatPath(["projects", folder, "mcpServers", server]),
-      reason,
-    })),
-  );
-}
-
-function readInputs(document: unknown): MCPConfigInput[] {
-  const listed = getOwn(document, "inputs") ?? read(document, ["mcp", "inputs"]);
-  return (Array.isArray(listed) ? listed : []).flatMap((input: unknown) => {
-    const [id, description, preset] = ["id", "description", "default"].map((key) => toText(getOwn(input, key)));
-    const options = getOwn(input, "options");
-    if (id === undefined) return [];
-    return [
-      {
-        id,
-        password: getOwn(input, "password") === true,
-        ...(description !== undefined && { description }),
-        ...(preset !== undefined && { default: preset }),
-        ...(Array.isArray(options) && { options: options.flatMap((it) => toText(getOwn(it, "value") ?? it) ?? []) }),
-      },
-    ];
-  });
-}
-
-function toText(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function read(document: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((value, key) => getOwn(value, key), document);
-}
-
-/** Returns a record in which `__proto__` is an ordinary key. */
-function record<T>(): Record<string, T> {
-  return Object.create(null);
+  return config;
 }

@@ -258,7 +258,6 @@ describe("an invalid configuration changes nothing", () => {
     ["a source called hub", { sources: { hub: { modules: "x" } } }],
     ["a bus without trust", { sources: { fleet: { nats: { servers: "127.0.0.1:1" } } } }],
     ["other settings of serve", { serve: { port: 0 } }],
-    ["a console", { serve: { console: true } }],
     ["a token twice", { access: { tokens: [ada, ada] } }],
     ["a history file that cannot be used", { history: { file: "." }, access: { tokens: [ada] } }],
     ["an invalid token", { access: { tokens: [{ hash: "sha256:0", identity: { id: "a", scopes: [] } }] } }],

@@ -4,6 +4,7 @@ import { describeValue } from "../internal/text.ts";
 import {
   accessDenied,
   type CallableOperation,
+  type CallError,
   type CallOperation,
   type CallOptions,
   checkCallOptions,
@@ -45,6 +46,15 @@ import { emitCall, emitOutcome } from "./reports.ts";
 import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
+
+/** A step of a call before its handler, and what it decided. */
+export interface CheckedStep {
+  readonly step: "find" | "scopes" | "validate" | "resource";
+  /** `unknown` where only the call itself can decide, `skipped` after a step that failed. */
+  readonly outcome: "ok" | "failed" | "unknown" | "skipped";
+  /** The error of a step that failed. */
+  readonly error?: CallError | undefined;
+}
 
 /** The metadata of a call without metadata. */
 const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
@@ -143,6 +153,52 @@ export class Call implements OperationContext {
     } catch (error) {
       return Promise.reject(notStarted(id, error));
     }
+  }
+
+  /**
+   * Returns what the steps before the handler decide about a call, without running code of the program: `customAuth` and the
+   * validator of a Standard Schema stay `unknown`.
+   */
+  static check(core: RegistryCore, id: string, input: unknown, identity: Identity | undefined): CheckedStep[] {
+    const entry = core.operations.get(id);
+    const steps: CheckedStep[] = [];
+    const add = (step: CheckedStep["step"], run: () => CheckedStep["outcome"]) => {
+      if (steps.some(({ outcome }) => outcome === "failed")) return steps.push({ step, outcome: "skipped" });
+      try {
+        return steps.push({ step, outcome: run() });
+      } catch (thrown) {
+        return steps.push({ step, outcome: "failed", error: notStarted(id, thrown) });
+      }
+    };
+    const call = new Call(core, id, { identity }, undefined, undefined, false, false);
+    let operation: CompiledOperation | undefined;
+    let denied: CallError | undefined;
+    add("find", () => {
+      try {
+        operation = call.#find(entry?.isSubscription === true ? "subscribe" : "execute");
+      } catch (error) {
+        if (entry === undefined || (error as CallError).code !== "ACCESS_DENIED") throw error;
+        denied = error as CallError;
+      }
+      return "ok";
+    });
+    add("scopes", () => {
+      if (denied !== undefined) throw denied;
+      return "ok";
+    });
+    let validated: unknown;
+    add("validate", () => {
+      validated = operation!.validate(input);
+      return entry!.validate === undefined ? "ok" : "unknown";
+    });
+    add("resource", () => {
+      const { access } = entry!;
+      if (!operation!.demandsResource || call.#isExempt(entry!)) return "ok";
+      const decision = checkResource(access, call.identity, validated);
+      if (decision !== true) throw accessDenied(id, decision);
+      return access.customAuth === undefined ? "ok" : "unknown";
+    });
+    return steps;
   }
 
   /** Creates the call of a query or mutation for a request from outside. */

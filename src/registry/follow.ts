@@ -26,6 +26,8 @@ const withheldReason =
 export interface FollowHooks extends AdapterHooks {
   /** Cancels loading. @default loading is cancelled when the registry is closed */
   readonly signal?: AbortSignal;
+  /** Receives every report as well, which is logged or passed to `onReport` as before. */
+  onReport?(report: SourceReport): void;
   /** Called when the operations have been removed, before the source is closed. */
   onRemoved?(operationIds: readonly string[]): Promise<void>;
 }
@@ -168,7 +170,8 @@ export class Follower implements Following, OperationOwner {
   }
 
   #loadOptions(signal: AbortSignal): Parameters<OperationSource["load"]>[0] {
-    if (this.#onReport === undefined) return { signal }; // The source logs skipped operations itself.
+    const isRead = this.#onReport !== undefined || this.#hooks.onReport !== undefined;
+    if (!isRead) return { signal }; // The source logs skipped operations itself.
     return {
       signal,
       onReport: (report) => {
@@ -262,7 +265,10 @@ export class Follower implements Following, OperationOwner {
     const receiver = { source, onReport: this.#onReport, log, previous: this.#lastReport };
     this.#lastReport = report.report;
     notify(
-      () => report.deliver(receiver),
+      () => {
+        report.deliver(receiver);
+        this.#hooks.onReport?.(report.report);
+      },
       (error) => log.error("onReport of {source} failed: {error}", { source, error }),
     );
   }

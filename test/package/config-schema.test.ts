@@ -79,7 +79,7 @@ test.each<[string, object]>([
   [
     "the other parts",
     {
-      serve: { host: "127.0.0.1", port: 0, http: true, mcp: false, websocket: true, console: false },
+      serve: { host: "127.0.0.1", port: 0, http: true, mcp: false, websocket: true, console: true },
       access: { tokens: [{ hash, identity }] },
       rules: [
         { match: "a.*", type: "query", requiredScopes: ["a"] },
@@ -101,7 +101,6 @@ test.each<[string, object]>([
   ["an unknown credential", { sources: { a: { openapi: "x", auth: { type: "x" } } } }],
   ["a credential of a program", { sources: { a: { mcp: { url: "x", auth: { type: "provider", provider: 1 } } } } }],
   ["a port", { serve: { port: -1 } }],
-  ["a console", { serve: { console: true } }],
   ["a token that is not hashed", { access: { tokens: [{ hash: "s3cr3t", identity }] } }],
   ["a duration", { history: { keep: "7 days" } }],
 ])("refuses %s, as a hub does", (_, config) => {

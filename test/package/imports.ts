@@ -26,7 +26,7 @@ const sources = resolve(root, "src");
 /** The source files that are built, relative to `src/`; tests and their helpers are left out. */
 export function listSources(): string[] {
   return readdirSync(sources, { recursive: true, encoding: "utf8" })
-    .filter((file) => /\.ts$/.test(file) && !/\.(test|test-d)\.ts$|(^|\/)testing\.ts$/.test(file))
+    .filter((file) => /\.tsx?$/.test(file) && !/\.(test|test-d)\.ts$|(^|\/)testing\.ts$/.test(file))
     .sort();
 }
 

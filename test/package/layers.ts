@@ -264,6 +264,20 @@ export const layers: Record<string, Layer> = {
     ],
     packages: ["jiti"],
   },
+  console: {
+    ours: ["internal", "operation", "client", "contract"],
+    packages: [
+      "preact",
+      "@preact/signals",
+      "marked",
+      "@codemirror/commands",
+      "@codemirror/lang-json",
+      "@codemirror/language",
+      "@codemirror/state",
+      "@codemirror/view",
+      "@lezer/highlight",
+    ],
+  },
   hub: {
     ours: [
       "internal",
@@ -288,6 +302,13 @@ export const layers: Record<string, Layer> = {
       "serve/authenticator.ts",
       "serve/http",
       "serve/mcp",
+      "serve/mcp/inside.ts",
+      "serve/tool-name.ts",
+      "serve/cross-origin.ts",
+      "serve/exchange.ts",
+      "serve/headers.ts",
+      "serve/refusals.ts",
+      "serve/server.ts",
       "transport/json-depth.ts",
     ],
     packages: ["typebox", "yaml", "jsonc-parser", "smol-toml", "node-sqlite3-wasm"],
@@ -314,7 +335,6 @@ export const layers: Record<string, Layer> = {
       "hub",
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
-      "hub/editors.ts", // what the command prints for them
       "hub/read-bounded.ts",
     ],
     packages: ["picocolors", "jq-wasm"],

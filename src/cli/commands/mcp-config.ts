@@ -1,8 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { relative, resolve, sep } from "node:path";
 import { findConfig } from "../../hub/config-load.ts";
-import { type EditorServer, editors } from "../../hub/editors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
+import { type EditorServer, editors } from "../editors.ts";
 import { program, unknownName, usageError } from "../failures.ts";
 import { hubOf, targetOptions, toHubURL } from "../target.ts";
 import { quoteForShell } from "./describe.ts";

@@ -122,6 +122,8 @@ async function announce(
     websocket && ["WebSocket", `${url.replace(/^http/, "ws")}/calls`],
     token !== undefined && ["Token", `${token}  (for other programs; this command finds it)`],
   ].filter((row) => row !== false);
+  const link = hub.createConsoleLink();
+  if (link !== undefined) rows.unshift(["Console", `${link}  (signs in once, within 5 minutes)`]);
   const lines = rows.map(([name = "", value]) => `  ${name.padEnd(9)}  ${value}\n`);
   await stdout.write(`Listening on ${url}\n${lines.join("")}`);
   if (options.quiet) return;
@@ -145,7 +147,7 @@ async function announce(
 async function printReady(hub: Hub, { print, stderr, options }: ServeContext): Promise<void> {
   const { url = "", token, registry } = hub;
   const specs = registry.getAllSpecs();
-  if (options.json) return print("", { url, token, operations: specs.length });
+  if (options.json) return print("", { url, token, console: hub.createConsoleLink(), operations: specs.length });
   if (options.quiet) return;
   const waiting = hub.sources().filter(({ status }) => status === "connecting");
   const first = specs.find(({ namespace, type }) => namespace !== "hub" && type !== "subscription");

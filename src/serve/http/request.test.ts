@@ -299,6 +299,17 @@ describe("headers", () => {
     expect((await get("/task/shown")).body).toMatchObject({ metadata: {} });
   });
 
+  test("the caller may choose the id of its request", async () => {
+    const named = operation("named", { handler: (_input, { requestId }) => requestId });
+    const { get } = serve([named]);
+    expect((await get("/task/named", { "request-id": "page:1.a-b" })).body).toBe("page:1.a-b");
+    for (const invalid of ["", "a b", "x".repeat(129), "ü"]) {
+      expect(
+        (await get("/task/named", { "request-id": encodeURI(invalid) === invalid ? invalid : "a/b" })).body,
+      ).toMatch(/^[\da-f-]{36}$/);
+    }
+  });
+
   test("Prefer: wait sets the deadline, up to the maximum", async () => {
     const { get } = serve([shown], { maxTimeout: 60_000 });
     const left = async (prefer: string) => Math.round((await get("/task/shown", { prefer })).body.left / 1_000);

@@ -56,7 +56,7 @@ export class HTTPServer implements FetchServer {
 
   /** Handles a request: reads it, runs its call and writes the response. */
   readonly handle = async (exchange: Exchange): Promise<void> => {
-    const state: ReadState = { requestId: createId(), caller: undefined, route: undefined };
+    const state: ReadState = { requestId: readRequestId(exchange), caller: undefined, route: undefined };
     try {
       const request = await readRequest(this, exchange, state);
       if (request.kind === "reply") exchange.reply(request.status, request.headers, request.body);
@@ -94,4 +94,10 @@ export class HTTPServer implements FetchServer {
     this.#report = report.report;
     return table;
   };
+}
+
+/** Callers may choose the id of a request, to find its call in a history while it runs. */
+function readRequestId({ headers }: Exchange): string {
+  const given = headers.get("request-id");
+  return given !== null && /^[\w.:-]{1,128}$/.test(given) ? given : createId();
 }

@@ -1,5 +1,4 @@
 import type { JSONObject } from "../internal/objects.ts";
-import type { VariableSyntax } from "./config-variables.ts";
 
 /** An MCP server for an editor: a program, or the URL of a running hub. */
 export type EditorServer = { command: string; args: readonly string[] } | { url: string };
@@ -14,8 +13,6 @@ export interface Editor {
   readonly userFile: string;
   /** The property of the file that contains the servers. */
   readonly serversKey: string;
-  /** How its file refers to variables. */
-  readonly syntax: VariableSyntax;
   /** What replaces the folder of the project in an argument. @default nothing: programs start in that folder */
   readonly projectFolder?: string;
   /** Further fields of the entry of a program. */
@@ -37,7 +34,6 @@ export const editors: Readonly<Record<string, Editor>> = {
     projectFile: ".mcp.json",
     userFile: "~/.claude.json",
     serversKey: "mcpServers",
-    syntax: "claude",
     programFields: { type: "stdio" },
     toRemote: (url) => ({ type: "http", url, ...bearer(`\${OPERATIONS_TOKEN}`) }),
     toCommand: (name, server) =>
@@ -49,14 +45,12 @@ export const editors: Readonly<Record<string, Editor>> = {
     title: "Claude Desktop",
     userFile: "claude_desktop_config.json",
     serversKey: "mcpServers",
-    syntax: "claude",
   },
   cursor: {
     title: "Cursor",
     projectFile: ".cursor/mcp.json",
     userFile: "~/.cursor/mcp.json",
     serversKey: "mcpServers",
-    syntax: "claude",
     projectFolder: `\${workspaceFolder}`,
     toRemote: (url) => ({ url, ...bearer(`\${env:OPERATIONS_TOKEN}`) }),
   },
@@ -65,7 +59,6 @@ export const editors: Readonly<Record<string, Editor>> = {
     projectFile: ".vscode/mcp.json",
     userFile: "mcp.json in the settings folder",
     serversKey: "servers",
-    syntax: "vscode",
     projectFolder: `\${workspaceFolder}`,
     programFields: { type: "stdio" },
     toRemote: (url) => ({ type: "http", url, ...bearer(`\${input:operations-token}`) }),
@@ -80,7 +73,6 @@ export const editors: Readonly<Record<string, Editor>> = {
     title: "Windsurf",
     userFile: "~/.codeium/windsurf/mcp_config.json",
     serversKey: "mcpServers",
-    syntax: "claude",
     toRemote: (url) => ({ serverUrl: url, ...bearer(`\${env:OPERATIONS_TOKEN}`) }),
   },
   gemini: {
@@ -88,7 +80,6 @@ export const editors: Readonly<Record<string, Editor>> = {
     projectFile: ".gemini/settings.json",
     userFile: "~/.gemini/settings.json",
     serversKey: "mcpServers",
-    syntax: "gemini",
     toRemote: (url) => ({ httpUrl: url, ...bearer(`\${OPERATIONS_TOKEN}`) }),
     toCommand: (name, server) =>
       "url" in server
@@ -100,7 +91,6 @@ export const editors: Readonly<Record<string, Editor>> = {
     projectFile: ".codex/config.toml",
     userFile: "~/.codex/config.toml",
     serversKey: "mcp_servers",
-    syntax: "codex",
     toCommand: (name, server) =>
       "url" in server
         ? [..."codex mcp add".split(" "), name, "--url", server.url, "--bearer-token-env-var", "OPERATIONS_TOKEN"]

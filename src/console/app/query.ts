@@ -1,0 +1,59 @@
+import { type ReadonlySignal, signal, useSignal, useSignalEffect } from "@preact/signals";
+import { useCallback, useEffect } from "preact/hooks";
+import { toCallError } from "./hub.ts";
+
+/** The state of data that a component shows. Old data stays while new data is loaded, and after a failure. */
+export interface Query<T> {
+  state: "loading" | "ready" | "error" | "denied";
+  data?: T;
+  error?: ReturnType<typeof toCallError>;
+}
+
+/**
+ * Loads data for a component: `load` runs again when a signal that it reads before its first `await` changes, when `inputs`
+ * change, or with the returned function. A newer run aborts the older one.
+ */
+export function useQuery<T>(load: (abort: AbortSignal) => Promise<T>, inputs?: unknown): [Query<T>, () => void] {
+  const query = useSignal<Query<T>>({ state: "loading" });
+  const runs = useSignal(0);
+  const key = JSON.stringify(inputs);
+  const current = useSignal(key);
+  useEffect(() => {
+    current.value = key;
+  }, [current, key]);
+  useSignalEffect(() => {
+    runs.value; // The returned function changes it.
+    current.value;
+    const controller = new AbortController();
+    const { data } = query.peek();
+    query.value = { state: "loading", data };
+    load(controller.signal).then(
+      (loaded) => {
+        if (!controller.signal.aborted) query.value = { state: "ready", data: loaded };
+      },
+      (thrown) => {
+        if (controller.signal.aborted) return;
+        const error = toCallError(thrown);
+        query.value = { state: error.code === "ACCESS_DENIED" ? "denied" : "error", data, error };
+      },
+    );
+    return () => controller.abort();
+  });
+  const again = useCallback(() => {
+    runs.value += 1;
+  }, [runs]);
+  return [query.value, again];
+}
+
+/** Returns a signal that follows another one after it has not changed for some time. */
+export function debounced<T>(source: ReadonlySignal<T>, ms: number): ReadonlySignal<T> {
+  const result = signal(source.peek());
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  source.subscribe((value) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      result.value = value;
+    }, ms);
+  });
+  return result;
+}
