@@ -293,6 +293,26 @@ test("refuses invalid times and sizes", async () => {
   await expect(listen(servers, { server: { requestTimeout: -1 } })).rejects.toMatchObject({ code: "ERR_OUT_OF_RANGE" });
 });
 
+test("one address cannot have most of the connections", async () => {
+  const listener = await start({ "/": createDescribingServer("root") }, { maxConnections: 10 });
+  const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const open = Array.from({ length: 6 }, () => sendRaw(listener.port, request).socket);
+  await Promise.all(open.map((socket) => once(socket, "data")));
+
+  expect(await sendRaw(listener.port, request).received).toBe("");
+
+  open[0]!.destroy();
+  const last = request.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+  await until(async () => (await sendRaw(listener.port, last).received).startsWith("HTTP/1.1 200"));
+});
+
+test("rejects if a server can never serve anyone, without listening", async () => {
+  const missing = new Error("The package x is required and is not installed. Install it: npm install x");
+  const unready = createDescribingServer("root", { ready: () => Promise.reject(missing) });
+
+  await expect(listen({ "/": unready })).rejects.toBe(missing);
+});
+
 test("ignores upgrades to other protocols, with their body and the next request of the connection", async () => {
   const sockets = { upgrade: () => {}, isUnauthenticated: false, close: async () => {} };
   const listener = await start({

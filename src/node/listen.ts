@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
+import { FairShare } from "../internal/fair-share.ts";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
@@ -40,7 +41,10 @@ export interface ListenOptions {
    * listener is closing. `GET /healthz` always responds with 200. @default always
    */
   health?: (() => boolean | Promise<boolean>) | undefined;
-  /** Maximum number of open connections. Further ones are closed immediately. @default 10,000 */
+  /**
+   * Maximum number of open connections. Further ones are closed immediately; above half of it, those of the address that has
+   * the most. Behind a proxy, all connections have its address. @default 10,000
+   */
   maxConnections?: number | undefined;
   /**
    * Options of `createServer` of `node:http`, to change limits: the size of the URL and the headers together
@@ -92,6 +96,7 @@ export async function listen(
   for (const mountedServer of mounted) await mountedServer.ready?.();
 
   const connections = new Set<Socket>();
+  const share = new FairShare(resolveCount("maxConnections", options.maxConnections, 10_000, { min: 1 }));
   const handle = (exchange: NodeExchange) => {
     const { path, outgoing } = exchange;
     if (closing !== undefined) outgoing.setHeader("connection", "close");
@@ -102,7 +107,6 @@ export async function listen(
   const server = createServer({ ...serverDefaults, ...options.server }, (incoming, outgoing) =>
     handleRequest(incoming, outgoing, incoming.url, handle, { allowPublic }),
   );
-  server.maxConnections = resolveCount("maxConnections", options.maxConnections, 10_000, { min: 1 });
   // Without this, Node asks for the body before the caller is authenticated and the length is checked.
   server.on("checkContinue", (incoming: IncomingMessage, outgoing: ServerResponse) =>
     handleRequest(incoming, outgoing, incoming.url, handle, { allowPublic, expectsContinue: true }),
@@ -124,8 +128,14 @@ export async function listen(
   }
 
   server.on("connection", (socket: Socket) => {
+    if (connections.has(socket)) return; // After an upgrade that was ignored.
+    const { remoteAddress = "" } = socket;
+    if (!share.take(remoteAddress)) return void socket.destroy();
     connections.add(socket);
-    socket.once("close", () => connections.delete(socket));
+    socket.once("close", () => {
+      connections.delete(socket);
+      share.release(remoteAddress);
+    });
   });
 
   const drain = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { logger } from "../internal/log.ts";
-import { deferTurn, startTimer, type Timer } from "../internal/timers.ts";
+import { deferTurn, startTimer } from "../internal/timers.ts";
 import { CallError } from "../operation/inside.ts";
 import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
@@ -111,49 +111,74 @@ const maxCharactersAhead = 64 * 1024;
 
 /** Writes a stream to its client. Never rejects. */
 export async function runStream(sink: TextSink, run: RunStream, heartbeat?: Heartbeat): Promise<void> {
-  let text = "";
-  let isBroken = false;
-  const flush = async () => {
-    await new Promise<void>(deferTurn); // What is written until then shares one write.
-    do {
-      const part = text;
-      text = "";
-      await sink.write(part);
-    } while (text !== "");
-    flushing = undefined;
-  };
-  const startFlushing = () => {
-    const started = flush();
-    started.catch(() => {
-      isBroken = true;
-    });
-    return started;
-  };
-  let flushing: Promise<void> | undefined = startFlushing(); // Sends the headers, also without a first part.
-  const write = (added: string): Promise<void> => {
-    if (!isBroken) text += added;
-    flushing ??= startFlushing();
-    return isBroken || text.length >= maxCharactersAhead ? flushing : hasRoom;
-  };
-  let timer: Timer | undefined;
-  const beatLater = () => {
-    timer = heartbeat && startTimer(beat, heartbeat.everyMs, { keepsAlive: false });
-  };
-  const beat = () => {
-    if (flushing === undefined) void write(heartbeat!.text);
-    beatLater();
-  };
-  beatLater();
+  const writer = new StreamWriter(sink);
+  if (heartbeat !== undefined) startBeating(heartbeat, writer);
   try {
-    await run(write);
-    await flushing;
+    await run(writer.write);
+    await writer.flushing;
     sink.end();
   } catch (error) {
     sink.breakOff(error);
-    if (!isBroken) log.error("A stream broke off: {error}", { error });
+    if (!writer.isBroken) log.error("A stream broke off: {error}", { error });
   } finally {
-    timer?.stop();
+    if (heartbeat !== undefined) beating.get(heartbeat)?.delete(writer);
   }
+}
+
+/** Collects what is written in one turn. A class, because there may be many idle streams. */
+class StreamWriter {
+  isBroken = false;
+  /** Settles when everything was sent; `undefined` while nothing waits. */
+  flushing: Promise<void> | undefined = undefined;
+  readonly #sink: TextSink;
+  #text = "";
+
+  constructor(sink: TextSink) {
+    this.#sink = sink;
+    this.#startFlushing(); // Sends the headers, also without a first part.
+  }
+
+  readonly write = (added: string): Promise<void> => {
+    if (!this.isBroken) this.#text += added;
+    const flushing = this.flushing ?? this.#startFlushing();
+    return this.isBroken || this.#text.length >= maxCharactersAhead ? flushing : hasRoom;
+  };
+
+  #startFlushing(): Promise<void> {
+    this.flushing = this.#flush();
+    this.flushing.catch(() => {
+      this.isBroken = true;
+    });
+    return this.flushing;
+  }
+
+  async #flush(): Promise<void> {
+    await new Promise<void>(deferTurn); // What is written until then shares one write.
+    do {
+      const part = this.#text;
+      this.#text = "";
+      await this.#sink.write(part);
+    } while (this.#text !== "");
+    this.flushing = undefined;
+  }
+}
+
+/** The streams of each heartbeat, which share a timer. */
+const beating = new Map<Heartbeat, Set<StreamWriter>>();
+
+/** Writes the heartbeat to a stream whenever it is idle, until the stream is removed from `beating`. */
+function startBeating(heartbeat: Heartbeat, writer: StreamWriter): void {
+  const known = beating.get(heartbeat);
+  if (known !== undefined) return void known.add(writer);
+  const writers = new Set([writer]);
+  beating.set(heartbeat, writers);
+  const beatLater = () => startTimer(beat, heartbeat.everyMs, { keepsAlive: false });
+  const beat = () => {
+    for (const each of writers) if (each.flushing === undefined) void each.write(heartbeat.text);
+    if (writers.size > 0) beatLater();
+    else beating.delete(heartbeat);
+  };
+  beatLater();
 }
 
 const hasRoom = Promise.resolve();

@@ -27,8 +27,6 @@ export interface ServedCall extends RequestFields {
   readonly timeout?: number | undefined;
   /** Receives the progress that the handler reports. */
   readonly onProgress?: (progress: Progress) => void;
-  /** Called when the handler of a subscription was called. Its first value may take any time. */
-  onOpen?(): void;
   /** Calls the listener when the client has disconnected or has cancelled the call. Later calls of it have no effect. */
   onClose(listener: (reason?: unknown) => void): void;
 }
@@ -104,8 +102,9 @@ export class CallRunner implements RunningRequests {
   /**
    * Starts a subscription with the first `next()`. It ends with an error when the client disconnects, or when its credentials
    * expire or are removed. Throws a `CallError` if it must not start. Read it to its end, or call `return()`.
+   * @param onOpen - called when the handler was called; its first value may take any time
    */
-  values(request: ServedCall): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  values(request: ServedCall, onOpen?: () => void): AsyncIterableIterator<ResponseEnvelope, undefined> {
     const { requestId, operationId, caller, metadata, lastEventId, input, timeout } = request;
     const owner = this.#admit(caller);
     const deadline = timeout === undefined ? undefined : toDeadline(Math.min(timeout, this.#maxTimeout));
@@ -121,7 +120,7 @@ export class CallRunner implements RunningRequests {
       isRemote: true,
       via: this.#via,
       reportProgress: ignore,
-      onOpen: () => request.onOpen?.(),
+      ...(onOpen !== undefined && { onOpen }),
       onEnd,
     };
     const subscription = new Subscription(this.#core, operationId, input, options, origin);

@@ -118,6 +118,24 @@ describe("a stream", () => {
     expect((await open("?count=x")).status).toBe(400);
   });
 
+  test("is a problem response when the first value cannot be sent", async () => {
+    let isEnded = false;
+    const { open } = setUp(
+      changes(async function* () {
+        try {
+          yield () => {};
+        } finally {
+          isEnded = true;
+        }
+      }),
+    );
+    const response = await open();
+
+    expect([response.status, response.headers.get("content-type")]).toEqual([500, "application/problem+json"]);
+    expect(await response.json()).toMatchObject({ code: "EXECUTION_ERROR" });
+    expect(isEnded).toBe(true);
+  });
+
   test("ends with a problem at a value that JSON cannot carry", async () => {
     const { open } = setUp(
       changes(async function* () {

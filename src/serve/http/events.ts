@@ -22,31 +22,41 @@ export async function writeEvents(server: HTTPServer, exchange: Exchange, reques
   const isOpen = new Promise<void>((resolve) => {
     onOpen = () => deferTurn(resolve); // The handler may fail immediately.
   });
-  const values = server.run.values({ ...request, onOpen });
-  const first = values.next();
-  await Promise.race([first, isOpen]);
+  const values = server.run.values(request, onOpen);
+  let seq = 0;
+  const format = (next: IteratorResult<ResponseEnvelope, undefined>) =>
+    next.done ? undefined : formatEvent(next.value, seq++, request.wantsEnvelope);
+  const end = () => void values.return?.().catch(() => {}); // The registry logs errors of the handler's cleanup.
+  const first = values.next().then(format);
+  try {
+    await Promise.race([first, isOpen]);
+  } catch (error) {
+    end();
+    throw error;
+  }
   const headers = callHeaders(eventStreamType, request);
   // Middleware that compresses responses, and Nginx, would hold events back.
   Object.assign(headers, { "cache-control": "no-store, no-transform", "x-accel-buffering": "no" });
   const run = async (write: (text: string) => Promise<void>) => {
-    const budget = new ByteBudget(ownerOf(request.caller));
     try {
-      let seq = 0;
-      for (let next = await first; !next.done; next = await values.next()) {
-        const event = formatEvent(next.value, seq++, request.wantsEnvelope);
-        if (event.length >= minCountedBytes) budget.add(event.length);
-        await write(event);
-        budget.release();
+      for (let event = await first; event !== undefined; event = format(await values.next())) {
+        if (event.length < minCountedBytes) await write(event);
+        else await writeCounted(event, ownerOf(request.caller), write);
       }
       await write(lastEvent.text);
     } catch (error) {
-      values.return?.().catch(() => {}); // The registry logs errors of the handler's cleanup.
+      end();
       await write(`event: problem\ndata: ${formatProblem(server, request, mapError(error))}\n\n`);
-    } finally {
-      budget.release();
     }
   };
   exchange.stream(headers, run, heartbeat);
+}
+
+/** Writes an event that counts in the budget of its caller until the client has room for the next one. */
+async function writeCounted(event: string, owner: string, write: (text: string) => Promise<void>): Promise<void> {
+  const budget = new ByteBudget(owner);
+  budget.add(event.length);
+  await write(event).finally(() => budget.release());
 }
 
 /** Formats one value. Throws `EXECUTION_ERROR` if it cannot be sent. JSON has no line breaks. */

@@ -57,6 +57,7 @@ export async function callTool(server: ToolServer, toolCall: ToolCallRequest): P
   const requestId = createId();
   let operation = tool;
   let result: ToolResult;
+  let isForeign = false;
   try {
     const found = tool ? { target: tool, input: toInput(tool, given) } : useSearchTool(name, given, catalog, identity);
     if (found === undefined) throw invalidParams(catalog.describeUnknown(name, identity));
@@ -65,6 +66,7 @@ export async function callTool(server: ToolServer, toolCall: ToolCallRequest): P
     } else {
       operation = found.target;
       const outcome = await run(server, toolCall, { operation, input: found.input, requestId });
+      isForeign = outcome.isForeign;
       const matches = tool === undefined || (outcome.isExact && "structuredContent" in outcome.result);
       result = matches ? outcome.result : toMatchingResult(outcome.result, tool, era);
     }
@@ -79,7 +81,9 @@ export async function callTool(server: ToolServer, toolCall: ToolCallRequest): P
     result = toErrorResult(error);
   }
   try {
-    const size = roughSize(result, maxMeasured);
+    // Structured content of an own result has about the size of its text.
+    const [block] = result.content;
+    const size = !isForeign && block?.type === "text" ? block.text.length : roughSize(result, maxMeasured);
     if (size >= minHeldBytes) request.hold(size);
     return result;
   } catch (error) {
@@ -114,7 +118,7 @@ async function run(
   try {
     const envelope = await calls.call(call);
     const result = toToolResult(envelope, operation, era, sdk.isSpecType.ContentBlock);
-    return { result, isExact: envelope.meta.drift === undefined };
+    return { result, isExact: envelope.meta.drift === undefined, isForeign: envelope.meta.source === "mcp" };
   } finally {
     progress?.flush();
   }
@@ -151,7 +155,7 @@ async function collect(subscription: AsyncIterableIterator<ResponseEnvelope>, re
   } finally {
     timer.stop();
   }
-  return { result: toDataResult({ values, complete }), isExact };
+  return { result: toDataResult({ values, complete }), isExact, isForeign: false };
 }
 
 /** Sends progress to a client that asked for it. */
