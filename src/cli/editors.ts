@@ -38,8 +38,8 @@ export const editors: Readonly<Record<string, Editor>> = {
     toRemote: (url) => ({ type: "http", url, ...bearer(`\${OPERATIONS_TOKEN}`) }),
     toCommand: (name, server) =>
       "url" in server
-        ? [..."claude mcp add --transport http".split(" "), name, server.url, ...bearerOption]
-        : ["claude", "mcp", "add", name, "--", server.command, ...server.args],
+        ? [..."claude mcp add --scope project --transport http".split(" "), name, server.url, ...bearerOption]
+        : [..."claude mcp add --scope project".split(" "), name, "--", server.command, ...server.args],
   },
   "claude-desktop": {
     title: "Claude Desktop",

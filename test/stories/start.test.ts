@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,7 +24,7 @@ let running: Started;
 
 beforeAll(async () => {
   cpSync(root, clone, { recursive: true, filter: (path) => path === root || !untracked.has(basename(path)) });
-  symlinkSync(join(root, "node_modules"), join(clone, "node_modules")); // what `npm ci` installs
+  for (const folder of ["", ".bin"]) linkEntries(join("node_modules", folder)); // What `npm ci` installs.
   running = await start();
 });
 
@@ -32,6 +32,14 @@ afterAll(async () => {
   await running?.interrupt();
   rmSync(folder, { recursive: true });
 });
+
+/** Creates a folder with links to what it contains here, except `.bin`. */
+function linkEntries(path: string): void {
+  mkdirSync(join(clone, path));
+  for (const name of readdirSync(join(root, path))) {
+    if (name !== ".bin" && name !== "operations") symlinkSync(join(root, path, name), join(clone, path, name));
+  }
+}
 
 /** A running `npm start`. */
 interface Started {
@@ -140,12 +148,14 @@ describe("npm start", { shuffle: false }, () => {
     });
     expect({ ...configured, stdout: JSON.parse(configured.stdout) }).toEqual({
       exitCode: 0,
-      stderr: `Add this to ${join(clone, ".mcp.json")}, or run the command with --write.\n`,
+      stderr: expect.stringContaining(
+        `Add this to .mcp.json or ~/.claude.json. Or run: claude mcp add --scope project --transport http operations ${running.url}/mcp `,
+      ),
       stdout: { mcpServers: { operations: expect.objectContaining({ type: "http", url: `${running.url}/mcp` }) } },
     });
     expect(typed).toEqual({
       exitCode: 0,
-      stderr: "Wrote operations.d.ts and operations.lock.json with 14 operations.\n",
+      stderr: "Wrote operations.d.ts with 14 operations.\n",
       stdout: "",
     });
     expect(readFileSync(join(clone, "examples/hub/.data/operations.d.ts"), "utf8")).toContain(

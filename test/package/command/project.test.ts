@@ -319,7 +319,7 @@ describe("mcp-config", () => {
       servers: {
         mcpServers: { notes: { type: "stdio", command: "npx", args: [...shared, "operations.config.json"] } },
       },
-      stderr: `Add this to .mcp.json or ~/.claude.json. Or run: claude mcp add notes -- npx ${shared.join(" ")} operations.config.json\n`,
+      stderr: `Add this to .mcp.json or ~/.claude.json. Or run: claude mcp add --scope project notes -- npx ${shared.join(" ")} operations.config.json\n`,
       exitCode: 0,
     });
     const cursor = await sandbox.run(["mcp-config", "--for", "cursor"]);
