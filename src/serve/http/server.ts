@@ -52,10 +52,11 @@ export class HTTPServer implements FetchServer {
     return this.gate.isUnauthenticated;
   }
 
-  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> => respondWith(this.handle, request, info);
+  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> =>
+    respondWith((exchange) => this.handle(exchange), request, info);
 
   /** Handles a request: reads it, runs its call and writes the response. */
-  readonly handle = async (exchange: Exchange): Promise<void> => {
+  async handle(exchange: Exchange): Promise<void> {
     const state: ReadState = { requestId: readRequestId(exchange), caller: undefined, route: undefined };
     try {
       const request = await readRequest(this, exchange, state);
@@ -65,7 +66,7 @@ export class HTTPServer implements FetchServer {
     } catch (error) {
       writeProblem(this, exchange, state, error);
     }
-  };
+  }
 
   /** Rejects if its authenticator can never accept anyone. */
   ready(): Promise<void> {
