@@ -14,7 +14,9 @@ const config: KnipConfig = {
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
     "scripts/compare/program.ts",
-    "vitest.portable.config.ts",
+    "test/console/**/*.check.ts",
+    "test/console/hub/**/*.mjs",
+    "vitest.{portable,console}.config.ts",
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.{ts,tsx}", "!test/fixtures/**"],
   // Tests and scripts start these as programs.

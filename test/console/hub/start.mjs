@@ -9,42 +9,60 @@ import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createHub } from "@alkdev/operations/hub";
 
-/** @type {{ port?: number, count?: number, tokens?: { hash: string, identity: object }[], history?: object, isBare?: boolean }} */
+/**
+ * @type {{
+ *   port?: number, count?: number, tokens?: { hash: string, identity: object }[], history?: object, isBare?: boolean,
+ *   console?: boolean, schemas?: object[]
+ * }}
+ */
 const options = JSON.parse(process.argv[2] ?? "{}");
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const weather = await startWeather(options.count ?? 0);
-const hub = await createHub(
-  {
-    sources: options.isBare
-      ? {}
-      : {
-          shop: { modules: "./operations" },
-          weather: { openapi: `${weather.url}/openapi.json` },
-          ...(options.count === undefined && {
-            media: { mcp: { command: process.execPath, args: ["media-server.mjs"] } },
-            broken: { openapi: `${weather.url}/missing.json` },
-          }),
-        },
-    serve: { port: options.port ?? 0, websocket: false },
-    rules: [{ match: "weather.*", type: "mutation", requiredScopes: ["weather:write"] }],
-    ...(options.tokens !== undefined && { access: { tokens: options.tokens } }),
-    history: { payloads: ["shop.*", "weather.*"], ...options.history },
-  },
-  { folder, startTimeout: 30_000, closeTimeout: 1_000 },
-);
+const sources = {
+  shop: { modules: "./operations" },
+  weather: { openapi: `${weather.url}/openapi.json` },
+  ...(options.count === undefined && {
+    media: { mcp: { command: process.execPath, args: ["media-server.mjs"] } },
+    broken: { openapi: `${weather.url}/missing.json` },
+  }),
+};
+const config = {
+  sources: options.isBare ? {} : sources,
+  serve: { port: options.port ?? 0, websocket: false, ...(options.console === false && { console: false }) },
+  rules: [{ match: "weather.*", type: "mutation", requiredScopes: ["weather:write"] }],
+  ...(options.tokens !== undefined && { access: { tokens: options.tokens } }),
+  history: { payloads: ["shop.*", "weather.*", "media.*"], ...options.history },
+};
+const hub = await createHub(config, { folder, startTimeout: 30_000, closeTimeout: 1_000 });
+for (const [at, inputSchema] of (options.schemas ?? []).entries()) {
+  hub.registry.register({
+    ...{
+      namespace: "made",
+      name: `op${at}`,
+      version: "1.0.0",
+      type: "query",
+      description: "",
+      inputSchema,
+      outputSchema: {},
+    },
+    accessControl: { requiredScopes: [] },
+    handler: (input) => input,
+  });
+}
 print({ url: hub.url, link: hub.createConsoleLink(), token: hub.token });
 
 const commands = {
   link: () => ({ link: hub.createConsoleLink() }),
   /** Calls an operation at a rate, and returns how long it took. */
   load: async ({ calls, perSecond }) => {
+    const identity = { id: "load", scopes: ["shop"] };
     const started = performance.now();
     for (let done = 0; done < calls; ) {
       const due = Math.min(calls, Math.ceil(((performance.now() - started) / 1_000) * perSecond));
       const batch = [];
       for (; done < due; done++) {
         // Every hundredth call fails.
-        batch.push(hub.registry.execute("shop.measure", { fail: done % 100 === 0 }, { identity: hub.operator }));
+        batch.push(hub.registry.execute("shop.measure", { fail: done % 100 === 0 }, { identity }));
       }
       await Promise.allSettled(batch);
       await wait(5);
@@ -57,7 +75,7 @@ const commands = {
     return { ms: (user + system) / 1_000 };
   },
   reload: async ({ tokens }) => {
-    await hub.reload({ ...hub.config, access: { tokens } });
+    await hub.reload({ ...config, access: { tokens } });
     return {};
   },
 };
