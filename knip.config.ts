@@ -8,7 +8,6 @@ const config: KnipConfig = {
     "{src,test,docs,scripts}/**/*.{test,test-d}.ts",
     "examples/*/{main,start,operations.config}.ts",
     "examples/*/operations/*.ts",
-    "examples/agent-toolbox/readme.ts",
 
     "src/cli/main.ts",
     "src/console/main.tsx",

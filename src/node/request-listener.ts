@@ -85,7 +85,7 @@ export function runAfterResponses(socket: Socket, run: () => void): Connection {
 
 /** Returns how a server handles an exchange: itself, or with a `Request` and a `Response`. */
 export function toHandle(server: Pick<FetchServer, "fetch" | "handle">): HandleNodeExchange {
-  if (server.handle !== undefined) return server.handle;
+  if (server.handle !== undefined) return (exchange) => server.handle!(exchange);
   return async (exchange) => {
     const { basePath, remoteAddress, allowPublic } = exchange;
     exchange.send(await server.fetch(exchange.toRequest(), { basePath, remoteAddress, allowPublic }));

@@ -53,10 +53,11 @@ export class HTTPServer implements FetchServer {
     void this.routes; // Reports operations that are not served.
   }
 
-  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> => respondWith(this.handle, request, info);
+  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> =>
+    respondWith((exchange) => this.handle(exchange), request, info);
 
   /** Handles a request: reads it, runs its call and writes the response. */
-  readonly handle = async (exchange: Exchange): Promise<void> => {
+  async handle(exchange: Exchange): Promise<void> {
     // Callers may choose the id of a request, to find its call in a history while it runs.
     const chosen = exchange.headers.get("request-id");
     const requestId = chosen !== null && /^[\w.:-]{1,128}$/.test(chosen) ? chosen : crypto.randomUUID();
@@ -69,7 +70,7 @@ export class HTTPServer implements FetchServer {
     } catch (error) {
       writeProblem(this, exchange, state, error);
     }
-  };
+  }
 
   /** Rejects if its authenticator can never accept anyone. */
   ready(): Promise<void> {

@@ -71,10 +71,11 @@ class MCPServer implements FetchServer {
     this.#sessions = new Sessions(this.#tools, this.#gate, options.sessions);
   }
 
-  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> => respondWith(this.handle, request, info);
+  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> =>
+    respondWith((exchange) => this.handle(exchange), request, info);
 
   /** Handles a request: who sends it, what it contains, and of which generation it is. Never rejects. */
-  readonly handle = async (exchange: Exchange): Promise<void> => {
+  async handle(exchange: Exchange): Promise<void> {
     let headers: Record<string, string> = safetyHeaders;
     try {
       const isWellKnown = exchange.path.startsWith("/.well-known/");
@@ -97,7 +98,7 @@ class MCPServer implements FetchServer {
     } catch (error) {
       this.#refuse(error, exchange, headers);
     }
-  };
+  }
 
   readonly wellKnown = (request: Request, info?: FetchInfo): Response | undefined => {
     const { method, url, headers } = request;
