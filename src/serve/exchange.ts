@@ -1,9 +1,9 @@
 import { logger } from "../internal/log.ts";
 import { deferTurn, startTimer } from "../internal/timers.ts";
-import { CallError, type Limits } from "../operation/inside.ts";
+import { CallError, type Limits, validationError } from "../operation/inside.ts";
 import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
-import { parseJSON } from "../transport/json-text.ts";
+import { isNestedDeeper } from "../transport/json-depth.ts";
 import { bodyTooLarge, bodyUsed, HTTPError, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 
@@ -107,6 +107,23 @@ export async function readJSONBody(
     throw unsupportedType(); // Replacing other bytes would change the input.
   }
   return parseJSON(text, limits.jsonDepth, "body");
+}
+
+/**
+ * Parses JSON of a client. Throws `VALIDATION_ERROR` if it is malformed or nested too deeply.
+ * @param label - names the value in messages
+ * @param path - JSON pointer to the value in what the label names
+ */
+export function parseJSON(text: string, maxDepth: number, label: string, path = ""): unknown {
+  // Every level needs two characters, so a short string cannot be nested too deeply.
+  const isTooDeep = text.length > 2 * maxDepth && isNestedDeeper(text, maxDepth);
+  try {
+    if (!isTooDeep) return JSON.parse(text);
+  } catch {
+    // Without a cause: the message of the parser quotes the input.
+  }
+  const message = isTooDeep ? `must not be nested more than ${maxDepth} levels deep` : "must be valid JSON";
+  throw validationError(label, [{ path, message }]);
 }
 
 /** Sends problem details (RFC 9457) of a request that did not reach an operation. */

@@ -1,6 +1,5 @@
-import { CallError, type CallErrorOptions, validationError } from "../operation/inside.ts";
+import { CallError, type CallErrorOptions } from "../operation/index.ts";
 import { isJSON } from "./is-json.ts";
-import { isNestedDeeper } from "./json-depth.ts";
 import { describeUnsendable, findUnsendable, maxLevels, type Unsendable } from "./unsendable.ts";
 
 /**
@@ -26,21 +25,4 @@ export function toJSONText(
     throw fail({ path: "", reason: "reading it failed" }, { ...options, cause }); // A getter or `toJSON` threw.
   }
   throw fail(found, options);
-}
-
-/**
- * Parses JSON of a client. Throws `VALIDATION_ERROR` if it is malformed or nested too deeply.
- * @param label - names the value in messages
- * @param path - JSON pointer to the value in what the label names
- */
-export function parseJSON(text: string, maxDepth: number, label: string, path = ""): unknown {
-  // Every level needs two characters, so a short string cannot be nested too deeply.
-  const isTooDeep = text.length > 2 * maxDepth && isNestedDeeper(text, maxDepth);
-  try {
-    if (!isTooDeep) return JSON.parse(text);
-  } catch {
-    // Without a cause: the message of the parser quotes the input.
-  }
-  const message = isTooDeep ? `must not be nested more than ${maxDepth} levels deep` : "must be valid JSON";
-  throw validationError(label, [{ path, message }]);
 }

@@ -3,7 +3,7 @@ import { getOwn, isObject, type JSONObject, setOwn } from "../../internal/object
 import { quote } from "../../internal/text.ts";
 import { decodePercent } from "../../internal/urls.ts";
 import { type CallError, validationError } from "../../operation/inside.ts";
-import { parseJSON } from "../../transport/json-text.ts";
+import { parseJSON } from "../exchange.ts";
 
 /** A JSON type whose values are written to a URL as they are. */
 export type PrimitiveType = "string" | "number" | "integer" | "boolean";
