@@ -68,7 +68,10 @@ export const layers: Record<string, Layer> = {
     packages: [],
   },
   "transport/http-form.ts": { ours: ["internal", "operation", "transport/json-text.ts"], packages: [] },
-  "transport/json-text.ts": { ours: ["internal", "operation", "transport/unsendable.ts"], packages: [] },
+  "transport/json-text.ts": {
+    ours: ["internal", "operation", "transport/is-json.ts", "transport/unsendable.ts"],
+    packages: [],
+  },
   "transport/mcp-form.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/line-reader.ts": { ours: [], packages: [] },
   "transport/http-body.ts": { ours: ["internal"], packages: [] },
