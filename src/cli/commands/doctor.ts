@@ -110,7 +110,7 @@ async function checkPort({ serve = {} }: ResolvedConfig, file: string, context: 
     return [toResult("port", `Port ${port} of ${host} is free.`)];
   } catch (error) {
     const url = `http://${host}:${port}`;
-    const named = { ...context, options: { ...context.options, config: undefined, hub: url } };
+    const named = { ...context, options: { ...context.options, config: undefined, hub: url, timeout: "2s" } };
     const status = await withHub(named, ({ call }) => call("hub.status", {})).catch(() => undefined);
     const { hub } = (status?.data ?? {}) as { hub?: { config?: string } };
     if (hub?.config === file) return [toResult("port", `The hub of this configuration is running at ${url}.`)];
