@@ -21,28 +21,30 @@ export interface PagesResult extends Count {
 }
 
 /** Compares every page with the files that its code comes from and with the output of examples. Writes nothing. */
-export function checkPages(runner: ExampleRunner): Promise<PagesResult> {
-  return visitPages(runner, () => {
-    return "differs from the files that its code comes from. Run npm run docs:sync.";
+export function checkPages(runner: ExampleRunner, only: readonly string[] = []): Promise<PagesResult> {
+  return visitPages(runner, only, () => {
+    return "differs from the files that its code comes from. Run npm run docs.";
   });
 }
 
 /** Fills the code blocks of every page. */
-export function writePages(runner: ExampleRunner): Promise<PagesResult> {
-  return visitPages(runner, (path, text) => {
+export function writePages(runner: ExampleRunner, only: readonly string[] = []): Promise<PagesResult> {
+  return visitPages(runner, only, (path, text) => {
     writeFileSync(resolve(root, path), text);
     console.log(`updated ${path}`);
     return undefined;
   });
 }
 
-/** `onChange` is called for each page whose blocks are not up to date. It may return a problem. */
+/** `onChange` is called for each page whose blocks are not up to date. It may return a problem. Without `only`, visits all. */
 async function visitPages(
   runner: ExampleRunner,
+  only: readonly string[],
   onChange: (path: string, text: string) => string | undefined,
 ): Promise<PagesResult> {
   const packed = await listPackedFiles();
-  const pages = findPages().map((path) => ({ path, before: readFileSync(resolve(root, path), "utf8") }));
+  const paths = findPages().filter((path) => only.length === 0 || only.includes(path));
+  const pages = paths.map((path) => ({ path, before: readFileSync(resolve(root, path), "utf8") }));
   const programs = new Set(pages.flatMap(({ before }) => listPrograms(root, before)));
   await runner.runAll([...programs], () => {});
   const result: PagesResult = { passed: 0, failed: 0, problems: [] };

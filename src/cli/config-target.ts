@@ -53,7 +53,7 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig &
   return { ...(await loadConfig(accepted.file, { environment })), beforeReload };
 }
 
-/** Asks a question on the terminal. Nobody can agree where no person could respond. */
+/** Asks a question on the terminal. Returns `false` without one, where no person could answer. */
 async function confirm(question: string, { options, stderr, signal }: CommandContext): Promise<boolean> {
   if (!process.stdin.isTTY || !stderr.isTerminal || options.json === true) return false;
   const { createInterface } = await import("node:readline/promises");

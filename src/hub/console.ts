@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -14,6 +14,7 @@ import { parseBearer, parseHost } from "../serve/headers.ts";
 import { HTTPError } from "../serve/refusals.ts";
 import type { FetchServer } from "../serve/server.ts";
 import type { ConsoleSessions, CurrentIdentity, OpenedSession } from "./console-sessions.ts";
+import { readBoundedBytes } from "./read-bounded.ts";
 
 /** Refused sign-ins of an address in a minute; further ones receive 429. */
 const maxRefused = 20;
@@ -92,16 +93,17 @@ export class ConsoleServer implements FetchServer {
     this.#options = options;
   }
 
-  readonly fetch: FetchServer["fetch"] = (request, info) => respondWith(this.handle, request, info);
+  readonly fetch: FetchServer["fetch"] = (request, info) =>
+    respondWith((exchange) => this.handle(exchange), request, info);
 
-  readonly handle = async (exchange: Exchange): Promise<void> => {
+  async handle(exchange: Exchange): Promise<void> {
     try {
       await this.#route(exchange);
     } catch (error) {
       if (!(error instanceof HTTPError)) throw error;
       replyError(exchange, error.status, error.error.message, error.headers);
     }
-  };
+  }
 
   /** Rejects if the page was not built. */
   async ready(): Promise<void> {
@@ -202,7 +204,7 @@ async function loadFiles(folder: string | undefined): Promise<ReadonlyMap<string
     throw new CallError("UNAVAILABLE", "The page of the console was not built. Run npm run build.");
   const names = await readdir(folder);
   const files = names.map(async (name): Promise<[string, File]> => {
-    const bytes = await readFile(join(folder, name));
+    const bytes = readBoundedBytes(join(folder, name));
     const isPage = name === "index.html" || name === licenses;
     const headers = {
       ...securityHeaders,

@@ -1,11 +1,5 @@
 import type { OperationSource } from "../from/source.ts";
 import type { BackOffRange } from "../internal/back-off.ts";
-import {
-  type Connection,
-  type ConnectionState,
-  type ConnectionStatus,
-  KeptConnection,
-} from "../internal/keep-connected.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason, truncate } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
@@ -18,6 +12,7 @@ import {
   type RegistryCore,
 } from "../registry/inside.ts";
 import type { Environment } from "./config-variables.ts";
+import { type Connection, type ConnectionState, type ConnectionStatus, KeptConnection } from "./keep-connected.ts";
 import type { Restrict } from "./rules.ts";
 import type { RunningCalls } from "./running-calls.ts";
 

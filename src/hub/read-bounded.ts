@@ -7,7 +7,12 @@ const maxConfigBytes = 4 * 1_024 * 1_024;
  * Reads a text file whose path others chose. Throws for anything but a file, such as a named pipe or a device, which may
  * never end, and for a file that is larger than `limit` bytes.
  */
-export function readBounded(path: string, limit = maxConfigBytes): string {
+export function readBounded(path: string, limit?: number): string {
+  return readBoundedBytes(path, limit).toString("utf8");
+}
+
+/** Like `readBounded`, for files that are not text. */
+export function readBoundedBytes(path: string, limit = maxConfigBytes): Buffer {
   // Without this flag, opening a named pipe waits for its writer. Windows does not have it.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
@@ -22,7 +27,7 @@ export function readBounded(path: string, limit = maxConfigBytes): string {
       if (size + read > limit) throw new Error(`it is larger than ${limit} bytes`);
       chunks.push(Buffer.from(bytes.subarray(0, read)));
     }
-    return Buffer.concat(chunks).toString("utf8");
+    return Buffer.concat(chunks);
   } finally {
     closeSync(file);
   }

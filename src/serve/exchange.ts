@@ -1,9 +1,10 @@
 import { logger } from "../internal/log.ts";
 import { deferTurn, startTimer } from "../internal/timers.ts";
-import { CallError } from "../operation/inside.ts";
+import { CallError, type Limits, validationError } from "../operation/inside.ts";
 import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
-import { bodyTooLarge, bodyUsed } from "./refusals.ts";
+import { isNestedDeeper } from "../transport/json-depth.ts";
+import { bodyTooLarge, bodyUsed, HTTPError, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 
 const log = logger("serve");
@@ -74,6 +75,55 @@ export async function handleSafely<E extends Exchange>(
     log.error("A server failed to handle a request: {error}", { error });
     replyProblem(exchange, 500, "The server failed to handle the request.");
   }
+}
+
+/** Only UTF-8, and no other parameter: a list of types or a type with trailing characters is refused. */
+const jsonType = /^application\/json[ \t]*(?:;[ \t]*(?:charset="?utf-8"?[ \t]*)?)?$/i;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Reads and parses the JSON body of an exchange. Returns `undefined` for an empty body. Rejects with an `HTTPError` if it has
+ * another type or exceeds the limit, and with `VALIDATION_ERROR` if it is not JSON.
+ */
+export async function readJSONBody(
+  exchange: Pick<Exchange, "headers" | "bytes">,
+  limits: Readonly<Required<Limits>>,
+): Promise<unknown> {
+  const { headers } = exchange;
+  if (!jsonType.test(headers.get("content-type") ?? "") || headers.get("content-encoding") !== null) {
+    // Only reading shows whether there is a body, for example after `curl -X POST`, which sends neither type nor length.
+    await exchange.bytes(0).catch((error) => {
+      throw error instanceof HTTPError && error.status === 413 ? unsupportedType() : error;
+    });
+    return undefined;
+  }
+  const bytes = await exchange.bytes(limits.requestBytes);
+  if (bytes.byteLength === 0) return undefined;
+  let text: string;
+  try {
+    text = utf8.decode(bytes); // Without a byte order mark.
+  } catch {
+    throw unsupportedType(); // Replacing other bytes would change the input.
+  }
+  return parseJSON(text, limits.jsonDepth, "body");
+}
+
+/**
+ * Parses JSON of a client. Throws `VALIDATION_ERROR` if it is malformed or nested too deeply.
+ * @param label - names the value in messages
+ * @param path - JSON pointer to the value in what the label names
+ */
+export function parseJSON(text: string, maxDepth: number, label: string, path = ""): unknown {
+  // Every level needs two characters, so a short string cannot be nested too deeply.
+  const isTooDeep = text.length > 2 * maxDepth && isNestedDeeper(text, maxDepth);
+  try {
+    if (!isTooDeep) return JSON.parse(text);
+  } catch {
+    // Without a cause: the message of the parser quotes the input.
+  }
+  const message = isTooDeep ? `must not be nested more than ${maxDepth} levels deep` : "must be valid JSON";
+  throw validationError(label, [{ path, message }]);
 }
 
 /** Sends problem details (RFC 9457) of a request that did not reach an operation. */

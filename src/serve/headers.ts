@@ -1,3 +1,30 @@
+/** The headers of a request of Node, read as `Headers` does: names are case-insensitive, and repeated headers are joined. */
+export class RawHeaders implements Pick<Headers, "get" | "has"> {
+  /** Names and values alternate. Of some repeated headers, the `headers` of Node have only the first. */
+  readonly raw: readonly string[];
+
+  constructor(raw: readonly string[]) {
+    this.raw = raw;
+  }
+
+  get(wanted: string): string | null {
+    const { raw } = this;
+    let found: string | null = null;
+    for (let index = 0; index < raw.length; index += 2) {
+      const sent = raw[index]!;
+      // Servers look for headers that most requests do not have, so names of another length are skipped first.
+      if (sent.length !== wanted.length || (sent !== wanted && sent.toLowerCase() !== wanted.toLowerCase())) continue;
+      const value = raw[index + 1]!.trim();
+      found = found === null ? value : found + (sent.toLowerCase() === "cookie" ? "; " : ", ") + value;
+    }
+    return found;
+  }
+
+  has(wanted: string): boolean {
+    return this.get(wanted) !== null;
+  }
+}
+
 /**
  * Returns the token of an `Authorization: Bearer` header; `undefined` for another scheme, and `null` when the token is
  * missing or malformed, or the header is repeated.
@@ -20,22 +47,6 @@ export function parseOrigin(origin: string): URL | undefined {
   const { protocol, pathname, search, hash, username, password } = url;
   const isBare = pathname === "/" && search === "" && hash === "" && username === "" && password === "";
   return isBare && (protocol === "http:" || protocol === "https:") ? url : undefined;
-}
-
-/**
- * Returns a header from the alternating names and values of Node, as `Headers` does: names are case-insensitive, and
- * repeated headers are joined. Of some of them, the `headers` of Node have only the first.
- */
-export function readRawHeader(rawHeaders: readonly string[], wanted: string): string | null {
-  let found: string | null = null;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const sent = rawHeaders[index]!;
-    // Servers look for headers that most requests do not have, so names of another length are skipped first.
-    if (sent.length !== wanted.length || (sent !== wanted && sent.toLowerCase() !== wanted.toLowerCase())) continue;
-    const value = rawHeaders[index + 1]!.trim();
-    found = found === null ? value : found + (sent.toLowerCase() === "cookie" ? "; " : ", ") + value;
-  }
-  return found;
 }
 
 /** Returns the last element of a header with a list: the one that the nearest proxy added. */

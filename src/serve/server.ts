@@ -37,10 +37,11 @@ export interface FetchServer extends RegistryServer {
   /** Handles a request. Never rejects. A bound function, so that it can be passed on. */
   readonly fetch: (request: Request, info?: FetchInfo) => Response | Promise<Response>;
   /**
-   * Handles an exchange of a host that does not need a `Request` and a `Response`, such as `listen`. A bound function.
+   * Handles an exchange of a host that does not need a `Request` and a `Response`, such as `listen`. A method of the
+   * prototype: a copy of a server with another `fetch`, `{ ...server, fetch }`, does not have it.
    * @default `fetch` handles its request
    */
-  readonly handle?: ((exchange: Exchange) => void | Promise<void>) | undefined;
+  handle?(exchange: Exchange): void | Promise<void>;
   /** Handles a request to `/.well-known/` at the root of the listener; `undefined` when the server does not know it. */
   readonly wellKnown?: (request: Request, info?: FetchInfo) => Response | undefined | Promise<Response | undefined>;
 }

@@ -1,5 +1,6 @@
 import { CallError, type CallErrorOptions } from "../operation/index.ts";
-import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendable.ts";
+import { isJSON } from "./is-json.ts";
+import { describeUnsendable, findUnsendable, maxLevels, type Unsendable } from "./unsendable.ts";
 
 /**
  * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
@@ -9,7 +10,7 @@ import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendabl
 export function toJSONText(
   value: unknown,
   label = "result",
-  maxDepth?: number,
+  maxDepth = maxLevels,
   options: CallErrorOptions = {},
 ): string | undefined {
   if (value === undefined) return undefined;
@@ -17,6 +18,7 @@ export function toJSONText(
     new CallError("EXECUTION_ERROR", `The ${label} ${describeUnsendable(found)}.`, found, more);
   let found: Unsendable | undefined;
   try {
+    if (isJSON(value, maxDepth)) return JSON.stringify(value);
     found = findUnsendable(value, maxDepth);
     if (found === undefined) return JSON.stringify(value);
   } catch (cause) {

@@ -158,8 +158,8 @@ test("a hub that is closed at any moment while its sources connect leaves nothin
     await hub.close();
 
     expect(hub.sources().map(({ status, operations }) => [status, operations])).toEqual([
-      ["connecting", 0],
-      ["connecting", 0],
+      ["closed", 0],
+      ["closed", 0],
     ]);
   }
 });

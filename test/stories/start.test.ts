@@ -155,7 +155,7 @@ describe("npm start", { shuffle: false }, () => {
     });
     expect(typed).toEqual({
       exitCode: 0,
-      stderr: "Wrote operations.d.ts with 14 operations.\n",
+      stderr: "Wrote operations.d.ts with 20 operations.\n",
       stdout: "",
     });
     expect(readFileSync(join(clone, "examples/hub/.data/operations.d.ts"), "utf8")).toContain(

@@ -1,18 +1,16 @@
 import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
-import { FairShare } from "../../internal/fair-share.ts";
+import { FairShare } from "../../call/fair-share.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import { accessDenied, checkScopes, type Limits, mapError, resolveLimits } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
-import { ownerOf } from "../authentication.ts";
-import { ByteBudget } from "../byte-budget.ts";
-import { type Exchange, respondWith } from "../exchange.ts";
+import { holdBytes } from "../byte-budget.ts";
+import { type Exchange, readJSONBody, respondWith } from "../exchange.ts";
 import { Gate, invalidToken } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
 import { HTTPError, notStarted, serverClosed } from "../refusals.ts";
-import { readJSONBody } from "../request-body.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { createOutbox, PacedStream } from "./pace.ts";
 import {
@@ -73,10 +71,11 @@ class MCPServer implements FetchServer {
     this.#sessions = new Sessions(this.#tools, this.#gate, options.sessions);
   }
 
-  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> => respondWith(this.handle, request, info);
+  readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> =>
+    respondWith((exchange) => this.handle(exchange), request, info);
 
   /** Handles a request: who sends it, what it contains, and of which generation it is. Never rejects. */
-  readonly handle = async (exchange: Exchange): Promise<void> => {
+  async handle(exchange: Exchange): Promise<void> {
     let headers: Record<string, string> = safetyHeaders;
     try {
       const isWellKnown = exchange.path.startsWith("/.well-known/");
@@ -92,18 +91,14 @@ class MCPServer implements FetchServer {
       const sdk = await this.#tools.sdk;
       // After everything that takes time. A session that starts later would not be closed.
       if (this.#tools.calls.isClosed) throw new HTTPError(503, serverClosed());
-      const hold = (bytes: number) => {
-        const budget = new ByteBudget(ownerOf(caller));
-        budget.add(bytes);
-        exchange.onClose(() => budget.release());
-      };
+      const hold = (bytes: number) => exchange.onClose(holdBytes(caller.owner, bytes));
       const request = { exchange, headers, body, caller, hold };
       if (isLegacy(sdk, request)) await this.#sessions.handle(sdk, request);
       else await this.#serveModern(sdk, request);
     } catch (error) {
       this.#refuse(error, exchange, headers);
     }
-  };
+  }
 
   readonly wellKnown = (request: Request, info?: FetchInfo): Response | undefined => {
     const { method, url, headers } = request;
@@ -194,7 +189,7 @@ class MCPServer implements FetchServer {
 
   /** Creates the handler of one stream of notifications, which depend on the caller. It ends with its credentials. */
   #createListener(sdk: ServerSDK, { exchange, caller }: MCPRequest, stream: PacedStream): McpHttpHandler {
-    const owner = ownerOf(caller);
+    const owner = caller.owner;
     if (!this.#streamShare.take(owner)) throw tooMany("streams of notifications", maxStreams);
     exchange.onClose(() => this.#streamShare.release(owner));
     const subscribe: ServerEventBus["subscribe"] = (listener) => {

@@ -393,7 +393,8 @@ test("serve serves one source of an option, and prints a URL with the token of i
   const { stdout, stderr, exitCode } = await serving.ended;
 
   const [, served] = /^Listening on (http:\/\/127\.0\.0\.1:\d+)\n/.exec(stdout)!;
-  expect(stdout.replace(/[\w-]{43}/, "TOKEN")).toBe(`Listening on ${served}
+  expect(stdout.replaceAll(/[\w-]{43}/g, "TOKEN")).toBe(`Listening on ${served}
+  Console    ${served}/console/#code=TOKEN  (signs in once, within 5 minutes)
   HTTP       ${served}/openapi.json
   MCP        ${served}/mcp
   WebSocket  ${served!.replace("http", "ws")}/calls

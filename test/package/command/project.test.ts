@@ -395,7 +395,9 @@ describe("help", () => {
     const { version: printed, commands } = JSON.parse((await sandbox.run(["help", "--json"])).stdout);
     const names = commands.map(({ name }: { name: string }) => name);
     const design =
-      "serve list describe call subscribe calls sources types init token trust doctor mcp-config completion".split(" ");
+      "serve list describe call subscribe calls sources console types init token trust doctor mcp-config completion".split(
+        " ",
+      );
     expect([printed, names.toSorted()]).toEqual([version, [...design, "help"].toSorted()]);
     for (const { examples } of commands) expect(examples.length).toBeGreaterThan(0);
   });

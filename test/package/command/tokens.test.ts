@@ -82,7 +82,7 @@ test("types reports that it cannot know whether all sources are ready", async ()
   expect(await run(["types"], ada.token)).toEqual({
     stdout: "",
     stderr: `Without the scope "hub:read", the token cannot read whether all sources are ready. Operations may be missing in the types.
-Wrote operations.d.ts and operations.lock.json with 5 operations.
+Wrote operations.d.ts and operations.lock.json with 7 operations.
 `,
     exitCode: 0,
   });
