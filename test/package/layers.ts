@@ -344,7 +344,6 @@ export const layers: Record<string, Layer> = {
       "hub",
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
-      "hub/read-bounded.ts",
     ],
     packages: ["picocolors", "jq-wasm"],
   },
