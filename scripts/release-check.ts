@@ -1,5 +1,5 @@
 /**
- * `npm run release:check`: reports what is missing for a release. Reads the tag from `RELEASE_TAG` and ends with
+ * Reports what is missing for a release. Reads the tag from `RELEASE_TAG` and ends with
  * `N passed, N failed`.
  */
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
+import { FairShare } from "../call/fair-share.ts";
 import { drain, type RunningRequests } from "../call/inside.ts";
-import { FairShare } from "../internal/fair-share.ts";
 import {
   aborted,
   type CallError,

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type * as WS from "ws";
+import { FairShare } from "../../call/fair-share.ts";
 import { clientLogger } from "../../internal/client-log.ts";
-import { FairShare } from "../../internal/fair-share.ts";
 import { logger, warnVisibly } from "../../internal/log.ts";
 import {
   checkScopes,
