@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import { FairShare } from "../internal/fair-share.ts";
+import { FairShare } from "../call/fair-share.ts";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";

@@ -1,4 +1,4 @@
-import { FairShare } from "../internal/fair-share.ts";
+import { FairShare } from "../call/fair-share.ts";
 import { CallError } from "../operation/index.ts";
 
 /** Maximum number of bytes of results that the servers of this process hold, from the moment a result exists until it is sent. */

@@ -1,5 +1,5 @@
 import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
-import { FairShare } from "../../internal/fair-share.ts";
+import { FairShare } from "../../call/fair-share.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";

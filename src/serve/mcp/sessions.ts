@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
-import { FairShare } from "../../internal/fair-share.ts";
+import { FairShare } from "../../call/fair-share.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";

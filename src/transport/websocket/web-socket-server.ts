@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type * as WS from "ws";
+import { FairShare } from "../../call/fair-share.ts";
 import { clientLogger } from "../../internal/client-log.ts";
-import { FairShare } from "../../internal/fair-share.ts";
 import { logger, warnVisibly } from "../../internal/log.ts";
 import {
   checkScopes,
@@ -12,8 +12,8 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../../operation/inside.ts";
+import { RawHeaders } from "../../serve/exchange.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
-import { RawHeaders } from "../../serve/headers.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { ChannelTransport, type Connection, maxBufferedBytes, ServingPeer } from "../peer/index.ts";

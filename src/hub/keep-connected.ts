@@ -1,5 +1,5 @@
-import { BackOff, type BackOffRange } from "./back-off.ts";
-import { pause } from "./wait.ts";
+import { BackOff, type BackOffRange } from "../internal/back-off.ts";
+import { pause } from "../internal/wait.ts";
 
 /**
  * Status of a connection. It is `connecting` until its first attempt has ended, and `ready` while it is connected. While it
