@@ -315,7 +315,7 @@ export const layers: Record<string, Layer> = {
       "serve/tool-name.ts",
       "serve/cross-origin.ts",
       "serve/exchange.ts",
-      "serve/headers.ts",
+      "serve/gate.ts",
       "serve/refusals.ts",
       "serve/server.ts",
       "transport/json-depth.ts",
