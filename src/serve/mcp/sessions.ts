@@ -1,7 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { FairShare } from "../../call/fair-share.ts";
 import { getOwn } from "../../internal/objects.ts";
-import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { resolveCount, resolveDuration } from "../../operation/inside.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
@@ -109,7 +108,7 @@ export class Sessions {
       send: (message, options) => this.#send(session, message, options?.relatedRequestId),
       close: async () => connection.onclose?.(),
     };
-    const common = { id: createId(), identityId: caller.identity?.id, owner, usedAt: performance.now() };
+    const common = { id: crypto.randomUUID(), identityId: caller.identity?.id, owner, usedAt: performance.now() };
     const session: Session = { ...common, connection, replies: new Map() };
     await this.#tools.createServer(sdk, "legacy").connect(connection);
     this.#sessions.set(session.id, session);
