@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { shared } from "./vitest.config.ts";
 
-/** `npm run test:portable`: the tests that need neither a broker, a browser, Debian nor POSIX signals and file modes. */
+/** The tests that need neither a broker, a browser, Debian nor POSIX signals and file modes. */
 export default defineConfig({
   ...shared,
   test: {

@@ -1,5 +1,5 @@
 /**
- * `npm run docs:api [folder]`: writes the API reference as web pages, one module per sub-path. Every TypeDoc warning is
+ * `npx tsx scripts/api-reference.ts [folder]`: writes the API reference as web pages, one module per sub-path. Every TypeDoc warning is
  * an error, such as a link to a name that does not exist.
  */
 import { spawnSync } from "node:child_process";

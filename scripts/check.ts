@@ -12,9 +12,9 @@ const others: Step[] = [
   ["format and lint", "npm run --silent lint"],
   // One checker: more of them would repeat work, and the cores are busy with tests.
   ["types", "npm run --silent types -- --checkers 1"],
-  ["unused code", "npm run --silent unused"],
-  ["build, package, examples and docs", "npm run --silent test:package"],
-  ["API reference", "npm run --silent docs:api"],
+  ["unused code", "npx --no-install knip --no-config-hints"],
+  ["build, package, examples and docs", "npx --no-install vitest run --project package"],
+  ["API reference", "npx --no-install tsx scripts/api-reference.ts"],
 ];
 const total: Count = { passed: 0, failed: 0 };
 const summary: string[] = [];

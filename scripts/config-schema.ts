@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,7 +8,7 @@ import { root } from "./subpaths.ts";
 
 const configFile = join(root, "src/hub/config.ts");
 
-/** The description of `HubConfig` with which a hub checks configurations. `npm run config:update` writes it. */
+/** The description of `HubConfig` with which a hub checks configurations. `npx tsx scripts/config-schema.ts` writes it. */
 export const schemaFile = join(root, "src/hub/config.schema.json");
 
 /** A JSON Schema, as far as the description of a configuration uses it. */
@@ -164,4 +165,5 @@ function isPublished({ type, isProgramOnly, required = [], properties = {} }: Sc
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   writeFileSync(schemaFile, `${JSON.stringify(createConfigSchema(), undefined, 2)}\n`);
+  execFileSync(join(root, "node_modules/.bin/biome"), ["format", "--write", schemaFile]);
 }

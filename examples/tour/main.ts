@@ -1,4 +1,4 @@
-/** The tour that `npm run tour` runs: what the package does, in one program that checks itself. */
+/** The tour that `npm run examples -- tour` runs: what the package does, in one program that checks itself. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { OperationRegistry } from "@alkdev/operations";

@@ -2,10 +2,12 @@ import { relative } from "node:path";
 import { parseArgs } from "node:util";
 
 /** Whether a script of the repository runs the tour. A copy of this folder runs without these scripts. */
-export const isScript = process.env["npm_lifecycle_event"] === "tour";
+export const isScript = process.env["npm_lifecycle_event"] === "examples";
 
 /** What to type before the options of the tour. */
-export const command = isScript ? "npm run tour --" : `npx tsx ${relative(process.cwd(), process.argv[1] ?? "")}`;
+export const command = isScript
+  ? "npm run examples -- tour"
+  : `npx tsx ${relative(process.cwd(), process.argv[1] ?? "")}`;
 
 const help = `Usage: ${command} [options]
 

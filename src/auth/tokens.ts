@@ -113,12 +113,11 @@ interface Entry {
 /** Entries by the first 64 bits of the digest. The time of a lookup reveals at most these, not the token. */
 type Entries = Map<string, Entry>;
 
-function keyOf(digest: string): string {
-  return digest.slice(0, 16);
-}
+/** Number of hexadecimal digits of a digest that are the key of its entry. */
+const keyLength = 16;
 
 function find(entries: Entries, digest: string): Entry | undefined {
-  const entry = entries.get(keyOf(digest));
+  const entry = entries.get(digest.slice(0, keyLength));
   return entry && crypto.timingSafeEqual(entry.digest, Buffer.from(digest, "latin1")) ? entry : undefined;
 }
 
@@ -144,7 +143,7 @@ function createAuthenticator(
     remove(hash) {
       const digest = parseHash(hash);
       if (digest === undefined || find(entries, digest) === undefined) return false;
-      entries.delete(keyOf(digest));
+      entries.delete(digest.slice(0, keyLength));
       changes.emit();
       return true;
     },
@@ -179,14 +178,14 @@ function addToken(name: string, entries: Entries, { hash, identity: given }: Sto
   if (digest === undefined) {
     throw new TypeError(`A hash of ${id} in ${name} is malformed. Create it with createToken() or hashToken().`);
   }
-  if (entries.has(keyOf(digest))) {
+  if (entries.has(digest.slice(0, keyLength))) {
     throw new TypeError(`Two entries of ${name} have the same hash. Create one token per caller.`);
   }
   const { expiresAt } = given;
   if (expiresAt !== undefined && (typeof expiresAt !== "number" || Number.isNaN(expiresAt))) {
     throw new TypeError(`The expiresAt of ${id} in ${name} is not a time in ms since the epoch, such as Date.now().`);
   }
-  entries.set(keyOf(digest), {
+  entries.set(digest.slice(0, keyLength), {
     digest: Buffer.from(digest, "latin1"),
     identity: expiresAt === undefined ? identity : { ...identity, expiresAt },
   });

@@ -1,15 +1,8 @@
 import { startTimer, type Timer } from "../internal/timers.ts";
-import {
-  aborted,
-  type CallError,
-  type Identity,
-  type ResponseEnvelope,
-  readRequestFields,
-  timedOut,
-} from "../operation/inside.ts";
+import { aborted, type CallError, type Identity, type ResponseEnvelope, timedOut } from "../operation/inside.ts";
 import { Call, type IncomingExecution } from "../registry/inside.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
-import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
+import { IncomingRequest, type RequestRunner, readRequestFields } from "./incoming-request.ts";
 
 /** A response that is passed by reference. Its id is the id of its request, which may be generated when it is read. */
 class SharedResponse implements CallResponded {

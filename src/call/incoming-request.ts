@@ -1,5 +1,5 @@
-import { FairShare } from "../internal/fair-share.ts";
 import { logger } from "../internal/log.ts";
+import { isObject } from "../internal/objects.ts";
 import { deferTurn } from "../internal/timers.ts";
 import {
   type AuthenticatedIdentity,
@@ -13,7 +13,9 @@ import {
   limitExceeded,
   mapError,
   type Progress,
+  type RequestFields,
   type ResponseEnvelope,
+  requestFields,
   resolveDuration,
   resolveLimits,
 } from "../operation/inside.ts";
@@ -21,6 +23,7 @@ import { type CallOrigin, coreOf, type OperationRegistry, type RegistryCore } fr
 import { Linked, LinkedSet } from "../transport/linked-set.ts";
 import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
 import type { RunningRequests } from "./drain.ts";
+import { FairShare } from "./fair-share.ts";
 
 const log = logger("call");
 
@@ -316,4 +319,15 @@ export async function sendError(
     }
   }
   log.warn("The error {code} could not be sent to the caller of {operationId}.", { operationId, code });
+}
+
+/** Returns the valid fields of a request. In process and over an event target, no codec has checked it. */
+export function readRequestFields(request: RequestFields): RequestFields {
+  const fields: Record<string, unknown> = {};
+  for (const name in requestFields) {
+    const value: unknown = request[name as keyof RequestFields];
+    const { kind } = requestFields[name as keyof RequestFields];
+    if (kind === "object" ? isObject(value) : typeof value === "string") fields[name] = value;
+  }
+  return fields;
 }

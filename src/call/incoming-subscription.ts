@@ -5,13 +5,12 @@ import {
   expiryOf,
   type Identity,
   type ResponseEnvelope,
-  readRequestFields,
   type SubscribeOptions,
   type SubscriptionIterator,
 } from "../operation/inside.ts";
-import { createSubscription } from "../registry/inside.ts";
+import { Subscription } from "../registry/inside.ts";
 import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
-import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
+import { IncomingRequest, type RequestRunner, readRequestFields } from "./incoming-request.ts";
 import { roughSize } from "./rough-size.ts";
 
 /** A subscription that runs for a remote caller. It requests values from its handler while there is credit. */
@@ -41,7 +40,7 @@ export class IncomingSubscription extends IncomingRequest {
       this.#endWhenExpired(operationId, expiryOf(identity));
       const options: SubscribeOptions = { ...readRequestFields(this.frame), identity };
       if (deadline !== undefined) options.deadline = deadline;
-      this.#values = createSubscription(this.host.core, operationId, input, options, this);
+      this.#values = new Subscription(this.host.core, operationId, input, options, this).values;
     } catch (error) {
       return this.#fail(error);
     }

@@ -9,9 +9,11 @@ import {
   type SourceReport,
   subscribe,
 } from "../index.ts";
+import { checkAccess, createOperator, isOperator } from "../operation/inside.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { CallRequested, PeerEvent, Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap, peerSource } from "./index.ts";
+import { toPeerIdentity } from "./peers.ts";
 import { describeSpec, operation, subscription, until } from "./testing.ts";
 
 async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[]) {
@@ -274,4 +276,18 @@ describe("a subscription to a followed operation", () => {
     await until(() => aborts.length > 0);
     expect(aborts).toEqual(["call.aborted"]);
   });
+});
+
+test("an operator is at a peer an ordinary identity with the rights that the rule requires", () => {
+  const operator = createOperator();
+  const task = { resourceType: "task", resourceAction: "edit", resourceId: "/id" };
+  const rule = { requiredScopes: ["write"], requiredScopesAny: ["a", "b"], ...task };
+
+  const identity = toPeerIdentity(operator, rule)!;
+
+  expect(identity).toEqual({ id: "operator", scopes: ["write", "a", "b"], resources: { "task:*": ["edit"] } });
+  expect(isOperator(identity)).toBe(false);
+  expect(checkAccess(rule, identity, { id: "1" })).toBe(true);
+  const ann = { id: "ann", scopes: [] };
+  expect(toPeerIdentity(ann, rule)).toBe(ann);
 });

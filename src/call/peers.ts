@@ -11,16 +11,18 @@ import { Emitter, notify } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import {
+  type AccessControl,
   assertValidSpec,
   type ForwardedCall,
   formatOperationId,
+  type Identity,
   type IOperationDefinition,
+  isOperator,
   type Limits,
   mapError,
   type OperationContext,
   type OperationSpec,
   resolveLimits,
-  toPeerIdentity,
   toPublicSpec,
 } from "../operation/inside.ts";
 import { Call, markAsForwarding } from "../registry/inside.ts";
@@ -271,4 +273,16 @@ class PeerSource implements OperationSource, AsyncDisposable {
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
     return options;
   }
+}
+
+/**
+ * Returns the identity that a peer receives for a call of an operation with this access rule. A peer cannot recognise an
+ * operator, so that it receives an ordinary identity with exactly the rights that the rule requires.
+ */
+export function toPeerIdentity(identity: Identity | undefined, access: AccessControl): Identity | undefined {
+  if (identity === undefined || !isOperator(identity)) return identity;
+  const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction } = access;
+  const scopes = [...requiredScopes, ...requiredScopesAny];
+  if (resourceType === undefined || resourceAction === undefined) return { id: identity.id, scopes };
+  return { id: identity.id, scopes, resources: { [`${resourceType}:*`]: [resourceAction] } };
 }

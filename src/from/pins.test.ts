@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Pins } from "./pins.ts";
+import { hashJSON, Pins } from "./pins.ts";
 
 type Described = ReturnType<typeof version>["operation"];
 
@@ -65,4 +65,8 @@ test("refusing reads no getter", () => {
   });
 
   expect(() => pins.refuse(lazy)).not.toThrow();
+});
+
+test("a hash is the SHA-256 of the string in hexadecimal digits", async () => {
+  expect(await hashJSON({})).toBe("44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
 });

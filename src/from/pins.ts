@@ -1,6 +1,13 @@
+import { canonicalJSON } from "../internal/canonical-json.ts";
 import { copyWith } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../operation/inside.ts";
+
+/** Returns the SHA-256 of a value's {@link canonicalJSON} in hexadecimal digits. */
+export async function hashJSON(value: unknown): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonicalJSON(value)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 /** The current version of an operation, with the hash of the parts that callers and reviewers rely on. */
 export interface PinnableOperation<Operation> {

@@ -1,11 +1,5 @@
 import type { OperationSource } from "../from/source.ts";
 import type { BackOffRange } from "../internal/back-off.ts";
-import {
-  type Connection,
-  type ConnectionState,
-  type ConnectionStatus,
-  KeptConnection,
-} from "../internal/keep-connected.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason, truncate } from "../internal/text.ts";
 import { waitFor } from "../internal/wait.ts";
@@ -18,6 +12,7 @@ import {
   type RegistryCore,
 } from "../registry/inside.ts";
 import type { Environment } from "./config-variables.ts";
+import { type Connection, type ConnectionState, type ConnectionStatus, KeptConnection } from "./keep-connected.ts";
 import type { Restrict } from "./rules.ts";
 import type { RunningCalls } from "./running-calls.ts";
 
@@ -54,6 +49,8 @@ export interface OpenedSource extends Connection {
   readonly source: OperationSource;
   /** Connects again after it was lost. */
   reconnect?(): Promise<void>;
+  /** Reads again what may have changed since it was opened. */
+  reload?(): Promise<void>;
 }
 
 /** How to open a source, and how its operations are registered. */
@@ -142,6 +139,11 @@ export class HubSource {
   /** Ends the pause before the next attempt. Returns whether there was one. */
   retry(): boolean {
     return this.#connection.retry();
+  }
+
+  /** Reads again what may have changed since it was opened. If that fails, what was read before stays. */
+  async reload(): Promise<void> {
+    await this.#opened?.reload?.().catch((error) => this.#warn("cannot be read again", toReason(mapError(error))));
   }
 
   /** The ids of its operations in the registry. */

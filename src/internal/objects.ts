@@ -52,10 +52,18 @@ export function hasGetter(object: object, name: string): boolean {
   return Object.hasOwn(object, name) && Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
 }
 
-/** Defines a property of `target` that reads the property of `source` each time it is read. */
-export function forwardGetter(source: object, name: string, target: object): void {
-  const get = () => (source as JSONObject)[name];
-  Object.defineProperty(target, name, { get, enumerable: true, configurable: true });
+/**
+ * Copies a property that is not `undefined`, as `copy` returns it. A getter is not called: the property of `target` then
+ * reads that of `source` each time it is read.
+ */
+export function copyProperty(source: object, name: string, target: object, copy = (value: unknown) => value): void {
+  if (hasGetter(source, name)) {
+    const get = () => (source as JSONObject)[name];
+    Object.defineProperty(target, name, { get, enumerable: true, configurable: true });
+  } else {
+    const value = (source as JSONObject)[name];
+    if (value !== undefined) (target as JSONObject)[name] = copy(value);
+  }
 }
 
 /** Returns whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSecretName, redact, redactDeep } from "./secrets.ts";
+import { isSecretName, redact } from "./secrets.ts";
 
 test.each([
   "Authorization",
@@ -38,14 +38,4 @@ test("every occurrence of a secret is replaced, and short values are kept", () =
 
 test("a secret that begins with another one is replaced as a whole", () => {
   expect(redact("token abcd1234 and abcd", ["abcd", "abcd1234"])).toBe("token [redacted] and [redacted]");
-});
-
-test("strings and property names anywhere in a value are redacted", () => {
-  const value = { "the s3cret": [{ deep: "s3cret!" }, 1, null], plain: true };
-
-  expect(redactDeep(value, ["s3cret"])).toEqual({
-    "the [redacted]": [{ deep: "[redacted]!" }, 1, null],
-    plain: true,
-  });
-  expect(redactDeep(value, [])).toBe(value);
 });

@@ -1,5 +1,3 @@
-import { isObject } from "./objects.ts";
-
 const secretName = /token|secret|key|pass|auth|credential|cookie|session|signature|jwt/i;
 /** Short words, which are also parts of other words: `pin` of `shipping`. They count as a word of their own only. */
 const secretWord = /(?:^|[^a-z])(?:sid|pin|otp|cvv|cvc|pwd|csrf|xsrf|saml|hmac)(?:[^a-z]|$)/i;
@@ -20,15 +18,4 @@ export function redact(text: string, secrets: Iterable<string>): string {
     if (secret.length >= minSecretLength) redacted = redacted.replaceAll(secret, "[redacted]");
   }
   return redacted;
-}
-
-/** Redacts every string in a JSON value, names of properties included. */
-export function redactDeep(value: unknown, secrets: readonly string[]): unknown {
-  if (secrets.length === 0) return value;
-  if (typeof value === "string") return redact(value, secrets);
-  if (Array.isArray(value)) return value.map((item) => redactDeep(item, secrets));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [redact(key, secrets), redactDeep(member, secrets)]),
-  );
 }

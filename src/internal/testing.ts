@@ -9,7 +9,7 @@ export const testTimeoutMs = 240_000;
 /** Maximum time that a test waits for a condition, in ms. Shorter than the test timeout, so that the condition is reported. */
 export const waitTimeoutMs = 60_000;
 
-/** Returns the number of generated cases of a property: four times as many in `npm run test:random`, which tries new ones. */
+/** Returns the number of generated cases of a property: four times as many in a run with `FC_SEED=random`, which tries new ones. */
 export function countCases(count: number): number {
   return process.env["FC_SEED"] === "random" ? 4 * count : count;
 }

@@ -39,11 +39,6 @@ function cut(text: string, length: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }
 
-/** Returns whether a string has no lone surrogate, which UTF-8 cannot represent: encoders replace it by U+FFFD. */
-export function isWellFormed(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
-}
-
 /**
  * Returns the message of an error without its full stop, for the end of a sentence. Errors about several addresses of one
  * host name have a code instead of a message.

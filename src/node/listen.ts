@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import { FairShare } from "../internal/fair-share.ts";
+import { FairShare } from "../call/fair-share.ts";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
@@ -14,7 +14,7 @@ import type { FetchServer, RegistryServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
 import { handleMounted, handleWellKnown, toMounts, upgradeMounted } from "./mounts.ts";
 import type { NodeExchange } from "./node-exchange.ts";
-import { handleRequest, lastResponseOf, refuseMalformed, runAfterResponses } from "./request-listener.ts";
+import { handleRequest, lastResponseOf, readTarget, runAfterResponses } from "./request-listener.ts";
 
 const log = logger("node");
 
@@ -116,7 +116,7 @@ export async function listen(
       socket.on("error", () => {}); // The client may disconnect before the handshake ends.
       runAfterResponses(socket, () => {
         socket.setTimeout(0); // That of idle connections, which the last response has started.
-        const target = refuseMalformed(request, request.url);
+        const target = readTarget(request, request.url);
         if ("reason" in target) return refuseUpgrade(socket, target.status, target.reason);
         if (request.headers.upgrade?.toLowerCase() !== "websocket") return ignoreUpgrade(server, request, socket, head);
         upgradeMounted(mounts, target.path, [request, socket, head], allowPublic).catch((error) => {

@@ -2,18 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { startTimer } from "../internal/timers.ts";
 import { isCallError } from "../operation/inside.ts";
-import { ByteBudget } from "../serve/byte-budget.ts";
-import {
-  clientGone,
-  type Exchange,
-  type Heartbeat,
-  type RunStream,
-  replyProblem,
-  runStream,
-} from "../serve/exchange.ts";
-import { readRawHeader } from "../serve/headers.ts";
+import { holdBytes } from "../serve/byte-budget.ts";
+import { clientGone, type Exchange, RawHeaders, replyProblem } from "../serve/exchange.ts";
 import { bodyTooLarge, bodyUsed } from "../serve/refusals.ts";
-import type { RequestTarget } from "./request-target.ts";
+import { type Heartbeat, type RunStream, runStream } from "../serve/stream-writer.ts";
 
 /** Bodies are written in parts of this many bytes. */
 const partBytes = 16 * 1024;
@@ -22,6 +14,16 @@ const progressTimeoutMs = 30_000;
 
 /** Time in ms in which a client may send the rest of a body after the response. */
 const discardTimeoutMs = 1_000;
+
+/** Where a request goes. */
+export interface RequestTarget {
+  /** The host and its port, as in a URL. */
+  readonly host: string;
+  /** The path, normalised as by `URL`. */
+  readonly path: string;
+  /** The query without its question mark. */
+  readonly query: string;
+}
 
 /** What the host knows about a request that it does not contain. */
 export interface NodeRequestOptions {
@@ -36,56 +38,39 @@ export class NodeExchange implements Exchange {
   // Assigned in the constructor instead of defined as class fields, because that is faster and there is one for each call.
   declare readonly incoming: IncomingMessage;
   declare readonly outgoing: ServerResponse;
+  declare readonly method: string;
   declare readonly path: string;
   declare readonly query: string;
+  declare readonly headers: RawHeaders;
+  declare readonly remoteAddress: string | undefined;
   declare readonly allowPublic: boolean | undefined;
   declare basePath: string | undefined;
   /** The body, if the framework that has received the request has read it. */
   declare body: Uint8Array | undefined;
   declare private request: Request | undefined;
-  declare private readonly target: RequestTarget;
+  declare private readonly host: string;
   declare private expectsContinue: boolean;
-  /** The bytes that were not sent of the response of a server that returns one. Other servers count theirs. */
-  declare private budget: ByteBudget | undefined;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, target: RequestTarget, options: NodeRequestOptions) {
     this.incoming = incoming;
     this.outgoing = outgoing;
-    this.target = target;
+    this.method = incoming.method!;
+    this.host = target.host;
     this.path = target.path;
     this.query = target.query;
+    this.headers = new RawHeaders(incoming.rawHeaders);
+    this.remoteAddress = incoming.socket.remoteAddress;
     this.allowPublic = options.allowPublic;
     this.expectsContinue = options.expectsContinue === true;
     this.basePath = undefined;
     this.body = undefined;
     this.request = undefined;
-    this.budget = undefined;
-  }
-
-  get method(): string {
-    return this.incoming.method!;
   }
 
   get url(): string {
-    const { host, path, query } = this.target;
-    const scheme = (this.incoming.socket as { encrypted?: boolean }).encrypted ? "https" : "http";
+    const { incoming, host, path, query } = this;
+    const scheme = (incoming.socket as { encrypted?: boolean }).encrypted ? "https" : "http";
     return `${scheme}://${host}${path}${query && `?${query}`}`;
-  }
-
-  get headers(): Pick<Headers, "get" | "has"> {
-    return this;
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.incoming.socket.remoteAddress;
-  }
-
-  get(name: string): string | null {
-    return readRawHeader(this.incoming.rawHeaders, name);
-  }
-
-  has(name: string): boolean {
-    return this.get(name) !== null;
   }
 
   async bytes(maxBytes: number): Promise<Uint8Array> {
@@ -96,9 +81,8 @@ export class NodeExchange implements Exchange {
     }
     if (incoming.readableDidRead) throw bodyUsed();
     if (incoming.destroyed) throw clientGone();
-    if (!this.#hasBody()) return new Uint8Array();
-    if (Number(this.get("content-length")) > maxBytes) throw bodyTooLarge(maxBytes);
-    this.#continue();
+    if (Number(this.headers.get("content-length")) > maxBytes) throw bodyTooLarge(maxBytes);
+    if (this.expectsContinue) this.#continue();
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let size = 0;
@@ -134,7 +118,7 @@ export class NodeExchange implements Exchange {
     if (!hasBody) outgoing.end();
     else if (length <= partBytes) outgoing.end(sent);
     else void this.#writeParts(sent as Uint8Array).then(() => outgoing.end(), ignore);
-    endWithoutProgress(this.incoming.socket);
+    if (this.incoming.socket.writableLength > 0) endWithoutProgress(this.incoming.socket);
   }
 
   stream(headers: Readonly<Record<string, string>>, run: RunStream, heartbeat?: Heartbeat): void {
@@ -167,7 +151,7 @@ export class NodeExchange implements Exchange {
     if (method === "GET" || method === "HEAD") return new Request(this.url, init);
     if (body !== undefined) return new Request(this.url, { ...init, body: body as Uint8Array<ArrayBuffer> });
     if (incoming.readableDidRead || !this.#hasBody()) return new Request(this.url, init);
-    this.#continue();
+    if (this.expectsContinue) this.#continue();
     return new Request(this.url, { ...init, body: toWebStream(incoming), duplex: "half" } as RequestInit);
   }
 
@@ -178,8 +162,10 @@ export class NodeExchange implements Exchange {
     });
   }
 
+  /** Counts the bytes that were not sent. Servers that do not return a response count theirs. */
   async #send(response: Response): Promise<void> {
     const { outgoing } = this;
+    const owner = `address ${this.remoteAddress}`;
     const headers: Record<string, string | string[]> = Object.fromEntries(response.headers);
     if (response.headers.has("set-cookie")) headers["set-cookie"] = response.headers.getSetCookie();
     const { status, body } = response;
@@ -187,7 +173,7 @@ export class NodeExchange implements Exchange {
     if (outgoing.headersSent || outgoing.destroyed) return body.cancel();
     if (headers["content-type"] === "application/json") {
       const bytes = new Uint8Array(await response.arrayBuffer());
-      this.#hold(bytes.byteLength);
+      outgoing.once("close", holdBytes(owner, bytes.byteLength));
       return this.reply(status, headers as Record<string, string>, bytes);
     }
     this.#writeHead(status, headers);
@@ -196,33 +182,21 @@ export class NodeExchange implements Exchange {
     if (this.method === "HEAD") return void outgoing.end();
     setImmediate(() => outgoing.destroyed || outgoing.flushHeaders()); // The first part may take any time.
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      const budget = this.#hold(part.value.byteLength);
-      await this.#writeParts(part.value);
-      budget.release();
+      const release = holdBytes(owner, part.value.byteLength);
+      await this.#writeParts(part.value).finally(release);
     }
     outgoing.end();
-    endWithoutProgress(this.incoming.socket);
-  }
-
-  /** Counts bytes that exist and were not sent. Throws `LIMIT_EXCEEDED` if there are too many. */
-  #hold(bytes: number): ByteBudget {
-    if (this.budget === undefined) {
-      const budget = new ByteBudget(`address:${this.remoteAddress}`);
-      this.outgoing.once("close", () => budget.release());
-      this.budget = budget;
-    }
-    this.budget.add(bytes);
-    return this.budget;
+    if (this.incoming.socket.writableLength > 0) endWithoutProgress(this.incoming.socket);
   }
 
   #hasBody(): boolean {
-    const length = this.get("content-length");
-    return length === null ? this.has("transfer-encoding") : length !== "0";
+    const length = this.headers.get("content-length");
+    return length === null ? this.headers.has("transfer-encoding") : length !== "0";
   }
 
   #continue(): void {
-    if (this.expectsContinue) this.outgoing.writeContinue();
     this.expectsContinue = false;
+    this.outgoing.writeContinue();
   }
 
   #writeHead(status: number, headers: Readonly<Record<string, string | string[]>>): void {
@@ -262,7 +236,7 @@ const waiting = new WeakSet<Socket>();
 
 /** Ends a connection whose client reads nothing of what waits for it. */
 function endWithoutProgress(socket: Socket): void {
-  if (socket.writableLength === 0 || waiting.has(socket)) return;
+  if (waiting.has(socket)) return;
   waiting.add(socket);
   const countSent = () => socket.bytesWritten - socket.writableLength;
   const watch = (before: number) => {

@@ -63,18 +63,6 @@ export function checkResource(access: AccessControl, identity: Identity | undefi
 }
 
 /**
- * Returns the identity that a peer receives for a call of an operation with this access rule. A peer cannot recognise an
- * operator, so that it receives an ordinary identity with exactly the rights that the rule requires.
- */
-export function toPeerIdentity(identity: Identity | undefined, access: AccessControl): Identity | undefined {
-  if (identity === undefined || !isOperator(identity)) return identity;
-  const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction } = access;
-  const scopes = [...requiredScopes, ...requiredScopesAny];
-  if (resourceType === undefined || resourceAction === undefined) return { id: identity.id, scopes };
-  return { id: identity.id, scopes, resources: { [`${resourceType}:*`]: [resourceAction] } };
-}
-
-/**
  * Returns whether the scopes and resources of an identity satisfy an access rule. Pass the validated input for a rule
  * with `resourceId`. Only a registry can evaluate `customAuth`, so a rule with `customAuth` is never satisfied here.
  */

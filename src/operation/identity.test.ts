@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkAccess, toPeerIdentity } from "./check-access.ts";
+import { checkAccess } from "./check-access.ts";
 import { createOperator, isOperator, toIdentity } from "./identity.ts";
 import type { AccessControl } from "./spec.ts";
 
@@ -110,18 +110,5 @@ describe("an operator", () => {
       expect(checkAccess(rule, { ...operator }, { id: "1" })).toBe(false);
     }
     expect(checkAccess({ requiredScopes: [], customAuth: "check" }, operator)).toBe(false);
-  });
-
-  test("is at a peer an ordinary identity with the rights that the rule requires", () => {
-    const task = { resourceType: "task", resourceAction: "edit", resourceId: "/id" };
-    const rule = { requiredScopes: ["write"], requiredScopesAny: ["a", "b"], ...task };
-
-    const identity = toPeerIdentity(operator, rule)!;
-
-    expect(identity).toEqual({ id: "operator", scopes: ["write", "a", "b"], resources: { "task:*": ["edit"] } });
-    expect(isOperator(identity)).toBe(false);
-    expect(checkAccess(rule, identity, { id: "1" })).toBe(true);
-    const ann = { id: "ann", scopes: [] };
-    expect(toPeerIdentity(ann, rule)).toBe(ann);
   });
 });

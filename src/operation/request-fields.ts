@@ -1,5 +1,3 @@
-import { isObject } from "../internal/objects.ts";
-
 /**
  * What a caller passes on with a request, and the handler reads under the same name in its context. A field of this
  * interface and its row in {@link requestFields} are all that a new field needs: options of calls, frames, forwarded calls
@@ -34,18 +32,6 @@ export const requestFields: Readonly<Record<keyof RequestFields, RequestField>> 
 /** Copies the fields that a source has to a target. */
 export function writeRequestFields(target: RequestFields, source: RequestFields): void {
   for (const name in requestFields) copyField(target, source, name as keyof RequestFields);
-}
-
-/** Returns the valid fields of a request. In process and over an event target, no codec has checked it. */
-export function readRequestFields(request: RequestFields): RequestFields {
-  const fields: RequestFields = {};
-  for (const name in requestFields) {
-    const value: unknown = request[name as keyof RequestFields];
-    const { kind } = requestFields[name as keyof RequestFields];
-    const isValid = kind === "object" ? isObject(value) : typeof value === "string";
-    if (isValid) copyField(fields, request, name as keyof RequestFields);
-  }
-  return fields;
 }
 
 /** Returns the fields of one call, with those of its client where it has none. */

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { forwardGetter, hasGetter, isObject, type JSONObject } from "../internal/objects.ts";
+import { copyProperty, hasGetter, isObject } from "../internal/objects.ts";
 import type { OperationContext } from "./context.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { namePattern, namespacePattern } from "./operation-id.ts";
@@ -141,11 +141,8 @@ export function copySpec(
     outputSchema: isLazy ? Type.Never() : schemas.outputSchema,
     accessControl: copyAccess(spec.accessControl),
   };
-  if (isLazy) for (const name of ["inputSchema", "outputSchema"]) forwardGetter(schemas, name, copy);
-  for (const name of optionalNames) {
-    if (hasGetter(spec, name)) forwardGetter(spec, name, copy);
-    else copyField(spec, name, copy);
-  }
+  if (isLazy) for (const name of ["inputSchema", "outputSchema"]) copyProperty(schemas, name, copy);
+  for (const name of optionalNames) copyProperty(spec, name, copy, freezeCopy);
   return Object.freeze(copy);
 }
 
@@ -153,13 +150,9 @@ export function copySpec(
 export function copyAccess(access: AccessControl): AccessControl {
   // A literal, because most rules have only this field: an object that begins empty has room for more.
   const copy = { requiredScopes: access.requiredScopes };
-  for (const name of accessNames) copyField(access, name, copy);
+  const rule: Record<string, unknown> = { ...access }; // Getters are read now.
+  for (const name of accessNames) copyProperty(rule, name, copy, freezeCopy);
   return Object.freeze(copy);
-}
-
-function copyField(source: object, name: string, copy: object): void {
-  const value = (source as JSONObject)[name];
-  if (value !== undefined) (copy as JSONObject)[name] = freezeCopy(value);
 }
 
 /** Returns a frozen copy of a list with its objects, or of an object. */

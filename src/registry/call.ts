@@ -42,14 +42,16 @@ import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitCall, emitOutcome } from "./reports.ts";
+import { emitCall, emitOutcome, reportListener } from "./reports.ts";
 import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
 
+const checkedSteps = ["find", "scopes", "validate", "resource"] as const;
+
 /** A step of a call before its handler, and what it decided. */
 export interface CheckedStep {
-  readonly step: "find" | "scopes" | "validate" | "resource";
+  readonly step: (typeof checkedSteps)[number];
   /** `unknown` where only the call itself can decide, `skipped` after a step that failed. */
   readonly outcome: "ok" | "failed" | "unknown" | "skipped";
   /** The error of a step that failed. */
@@ -160,44 +162,28 @@ export class Call implements OperationContext {
    * validator of a Standard Schema stay `unknown`.
    */
   static check(core: RegistryCore, id: string, input: unknown, identity: Identity | undefined): CheckedStep[] {
+    const call = new Call(core, id, { identity }, undefined, undefined, false, false);
     const entry = core.operations.get(id);
     const steps: CheckedStep[] = [];
-    const add = (step: CheckedStep["step"], run: () => CheckedStep["outcome"]) => {
-      if (steps.some(({ outcome }) => outcome === "failed")) return steps.push({ step, outcome: "skipped" });
-      try {
-        return steps.push({ step, outcome: run() });
-      } catch (thrown) {
-        return steps.push({ step, outcome: "failed", error: notStarted(id, thrown) });
-      }
-    };
-    const call = new Call(core, id, { identity }, undefined, undefined, false, false);
-    let operation: CompiledOperation | undefined;
-    let denied: CallError | undefined;
-    add("find", () => {
-      try {
-        operation = call.#find(entry?.isSubscription === true ? "subscribe" : "execute");
-      } catch (error) {
-        if (entry === undefined || (error as CallError).code !== "ACCESS_DENIED") throw error;
-        denied = error as CallError;
-      }
-      return "ok";
-    });
-    add("scopes", () => {
-      if (denied !== undefined) throw denied;
-      return "ok";
-    });
-    let validated: unknown;
-    add("validate", () => {
-      validated = operation!.validate(input);
-      return entry!.validate === undefined ? "ok" : "unknown";
-    });
-    add("resource", () => {
-      const { access } = entry!;
-      if (!operation!.demandsResource || call.#isExempt(entry!)) return "ok";
-      const decision = checkResource(access, call.identity, validated);
+    const add = (outcome: CheckedStep["outcome"], error?: CallError) =>
+      steps.push({ step: checkedSteps[steps.length]!, outcome, ...(error !== undefined && { error }) });
+    try {
+      const operation = call.#find(entry?.isSubscription ? "subscribe" : "execute");
+      add("ok"); // find
+      add("ok"); // scopes
+      const validated = operation.validate(input);
+      const { access, demandsResource, validate } = operation.entry;
+      add(validate === undefined ? "ok" : "unknown");
+      const isChecked = demandsResource && !call.#isExempt(operation.entry);
+      const decision = isChecked ? checkResource(access, call.identity, validated) : true;
       if (decision !== true) throw accessDenied(id, decision);
-      return access.customAuth === undefined ? "ok" : "unknown";
-    });
+      add(isChecked && access.customAuth !== undefined ? "unknown" : "ok");
+    } catch (thrown) {
+      const error = notStarted(id, thrown);
+      if (steps.length === 0 && entry !== undefined && error.code === "ACCESS_DENIED") add("ok"); // It was found.
+      add("failed", error);
+    }
+    while (steps.length < checkedSteps.length) add("skipped");
     return steps;
   }
 
@@ -304,9 +290,10 @@ export class Call implements OperationContext {
 
   /** Throws if the handler that makes this call must not reach the operation, or if calls are nested too deeply. */
   #checkNesting(entry: OperationEntry): void {
-    const { limits } = this.#core;
-    const refusal = this.#parent && this.#core.refuseNested(entry, this.#parent.#operationId);
-    if (refusal !== undefined) throw refusal;
+    const { limits, operations, ownership } = this.#core;
+    if (this.#parent !== undefined && entry.owner?.isForeign) {
+      ownership.checkNested(entry, operations.get(this.#parent.#operationId));
+    }
     if (this.#depth <= limits.callDepth) return;
     throw limitExceeded(`Calls are nested too deeply at "${entry.id}"`, "callDepth", limits.callDepth);
   }
@@ -401,7 +388,8 @@ export class Call implements OperationContext {
     if (decision !== true) throw accessDenied(id, decision);
     const name = access.customAuth;
     if (name === undefined) return;
-    const decide = this.#core.customAuth(name);
+    const { customAuth } = this.#core;
+    const decide = Object.hasOwn(customAuth, name) ? customAuth[name] : undefined;
     if (decide === undefined) throw accessDenied(id, `the registry has no customAuth "${name}"`);
     let allowed: unknown;
     try {
@@ -475,7 +463,7 @@ export class Call implements OperationContext {
   }
 
   get abortable(): boolean {
-    return this.#lifetime?.isLimited === true;
+    return this.#lifetime?.limits !== undefined;
   }
 
   get remote(): boolean {
@@ -522,7 +510,12 @@ export class Call implements OperationContext {
         emitCall(this.#core, this, this.#operationId, { kind: "progressed", progress });
       this.#origin?.reportProgress(progress);
       const listener = this.#options?.onProgress;
-      if (listener !== undefined) notify(() => listener(progress), this.#core.onProgressError);
+      if (listener !== undefined) {
+        notify(
+          () => listener(progress),
+          (error) => reportListener("progress", error),
+        );
+      }
     };
   }
 

@@ -12,7 +12,7 @@ import { Call, earlier } from "./call.ts";
 import type { RegistryCore } from "./core.ts";
 import { createEnv, createNamedCalls } from "./env.ts";
 import { dataOf } from "./failures.ts";
-import { createSubscription } from "./subscription.ts";
+import { Subscription } from "./subscription.ts";
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
@@ -31,7 +31,7 @@ function createOperation(core: RegistryCore, id: string, base: CallOptions): Any
   const isSubscription = () => core.operations.get(id)?.isSubscription === true;
   const run = (input: unknown, options?: CallOptions) => Call.execute(core, id, input, mergeOptions(base, options));
   const iterate = (input: unknown, options?: SubscribeOptions) =>
-    createSubscription(core, id, input, mergeOptions({ ...base, timeout: undefined }, options));
+    new Subscription(core, id, input, mergeOptions({ ...base, timeout: undefined }, options)).values;
 
   const call = (input?: unknown, options?: SubscribeOptions) =>
     isSubscription()

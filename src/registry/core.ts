@@ -74,27 +74,28 @@ export class RegistryCore {
   #middleware: readonly InstalledMiddleware[] = [];
   isClosed = false;
   readonly #closing = new AbortController();
+  /** Fires when the registry is closed, with the error as its reason. */
+  readonly closing = this.#closing.signal;
   #closed: Promise<void> | undefined = undefined;
-  readonly #customAuth: Readonly<Record<string, CustomAuth>>;
+  /** The functions that access rules name. */
+  readonly customAuth: Readonly<Record<string, CustomAuth>>;
 
   constructor(options: RegistryOptions) {
     assertObject("OperationRegistry", options, "new OperationRegistry({ defaultTimeout: 5_000 })");
     const { customAuth = {}, outputPolicy = "cast", limits, defaultTimeout, log = true } = options;
     const problems: ValueProblem[] = [];
-    if (!["cast", "check", "strict"].includes(outputPolicy)) {
-      problems.push({ path: "/outputPolicy", message: 'must be "cast", "check" or "strict"' });
-    }
-    if (typeof log !== "boolean") problems.push({ path: "/log", message: "must be true or false" });
-    if (!isJSONObject(customAuth)) problems.push({ path: "/customAuth", message: "must be an object of functions" });
-    for (const [name, check] of Object.entries(customAuth)) {
-      if (typeof check === "function" || problems.length > 0) continue;
-      problems.push({
-        path: extendPointer("/customAuth", name),
-        message: "must be a function that returns true or false",
-      });
+    const require = (isValid: boolean, path: string, message: string) => {
+      if (!isValid) problems.push({ path, message });
+    };
+    require(["cast", "check", "strict"].includes(outputPolicy), "/outputPolicy", 'must be "cast", "check" or "strict"');
+    require(typeof log === "boolean", "/log", "must be true or false");
+    require(isJSONObject(customAuth), "/customAuth", "must be an object of functions");
+    for (const [name, decide] of problems.length > 0 ? [] : Object.entries(customAuth)) {
+      const path = extendPointer("/customAuth", name);
+      require(typeof decide === "function", path, "must be a function that returns true or false");
     }
     if (problems.length > 0) throw validationError("options", problems);
-    this.#customAuth = customAuth;
+    this.customAuth = customAuth;
     this.outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
     this.isLogging = log;
@@ -193,15 +194,6 @@ export class RegistryCore {
     return false;
   }
 
-  /** Returns the error of a nested call that must not reach an operation of a peer; `undefined` if it may. */
-  refuseNested(entry: OperationEntry, callerId: string): CallError | undefined {
-    return entry.owner?.isForeign ? this.ownership.refuseNested(entry, this.operations.get(callerId)) : undefined;
-  }
-
-  customAuth(name: string): CustomAuth | undefined {
-    return Object.hasOwn(this.#customAuth, name) ? this.#customAuth[name] : undefined;
-  }
-
   /** Compiles the schemas and handler of an operation. Throws a `CallError` when it cannot be called. */
   compile(entry: OperationEntry): CompiledOperation {
     const { handler, id } = entry;
@@ -265,16 +257,6 @@ export class RegistryCore {
     this.#closing.abort(closed());
     const outcomes = await Promise.allSettled(Array.from(this.followers, (one) => one.close()));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  }
-
-  /** Fires when the registry is closed, with the error as its reason. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
-  }
-
-  /** Logs an error that a caller's `onProgress` threw. */
-  onProgressError(error: unknown): void {
-    reportListener("progress", error);
   }
 }
 

@@ -15,12 +15,7 @@ import {
 import { createMatcher, createSelector, type Selector } from "./selection.ts";
 import type { FollowOptions } from "./types.ts";
 
-/** An operation of a source as it is registered. */
-export interface AdaptedOperation {
-  /** The id in the registry. */
-  readonly id: string;
-  readonly definition: IOperationDefinition;
-}
+const patternHint = 'Patterns match ids in the registry, names without namespace, and "tag:" with a tag.';
 
 /** Restricts operations in addition to the options of `follow()`. */
 export interface AdapterHooks {
@@ -62,10 +57,12 @@ export class SourceAdapter {
     this.#traits = source.traits ?? {};
     // The operation that an option is for may be missing because its peer is not there yet.
     this.#reportsUnused = hooks.sharesOptions !== true && this.#traits.mayHave === undefined;
-    for (const option of this.#reportsUnused ? (["include", "exclude"] as const) : []) {
-      for (const pattern of options[option] ?? []) {
-        this.#unused.push({ option, pattern, matches: createMatcher(option, [pattern], true) });
-      }
+    if (!this.#reportsUnused) return;
+    for (const option of ["include", "exclude"] as const) {
+      const patterns = options[option] ?? [];
+      this.#unused.push(
+        ...patterns.map((pattern) => ({ option, pattern, matches: createMatcher(option, [pattern], true) })),
+      );
     }
   }
 
@@ -73,13 +70,15 @@ export class SourceAdapter {
    * Renames an operation and applies the access rule. Returns `undefined` for one that `include`, `exclude` or a hook filters out.
    * Throws a `CallError` when the access rules cannot be combined.
    */
-  adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
+  adapt(sourceId: string, definition: IOperationDefinition): IOperationDefinition | undefined {
     const { namespace, name } = this.#rename(sourceId, definition);
-    const id = formatOperationId(namespace, name);
-    const operation = { id, spec: definition };
+    const operation = { id: formatOperationId(namespace, name), spec: definition };
     if (this.#unused.length > 0) this.#unused = this.#unused.filter(({ matches }) => !matches(operation));
     if (!this.#selects(operation)) return undefined;
-    const scopes = this.#restrict(definition, namespace, name);
+    // Every combination of old and new namespace and name, so that a rule for one of them matches.
+    const namespaces = [definition.namespace, namespace];
+    const ids = namespaces.flatMap((one) => [`${one}.${definition.name}`, `${one}.${name}`]);
+    const scopes = this.#hooks.restrict === undefined ? [] : this.#hooks.restrict(definition, ids);
     if (scopes === undefined) return undefined;
     const changes: Partial<IOperationDefinition> = {};
     if (namespace !== definition.namespace) changes.namespace = namespace;
@@ -88,7 +87,7 @@ export class SourceAdapter {
     const access = this.#toRule(definition.accessControl);
     if (scopes.length > 0) changes.accessControl = addRule(access, { requiredScopes: [...scopes] });
     else if (access !== definition.accessControl) changes.accessControl = access;
-    return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
+    return Object.keys(changes).length === 0 ? definition : copyWith(definition, changes);
   }
 
   /** Reports patterns and names that have no effect on the operations of a source, which has been loaded. */
@@ -99,20 +98,13 @@ export class SourceAdapter {
     const [example] = known;
     if (!this.#reportsUnused || example === undefined) return;
     for (const { option, pattern } of unused) {
-      const reason = `No operation of the source matches ${quote(pattern)}.`;
-      report.warn(
-        option,
-        `${reason} Patterns match ids in the registry, names without namespace, and "tag:" with a tag.`,
-      );
+      report.warn(option, `No operation of the source matches ${quote(pattern)}. ${patternHint}`);
     }
     const { rename } = this.#options;
     for (const id of typeof rename === "object" ? Object.keys(rename) : []) {
       if (known.has(id)) continue;
-      const similar = quote(nearest(id, known) ?? example);
-      report.warn(
-        "rename",
-        `The source has no operation ${quote(id)}. Write the id in the source, such as ${similar}.`,
-      );
+      const hint = `Write the id in the source, such as ${quote(nearest(id, known) ?? example)}.`;
+      report.warn("rename", `The source has no operation ${quote(id)}. ${hint}`);
     }
   }
 
@@ -122,14 +114,6 @@ export class SourceAdapter {
     if (typeof name === "string") return { namespace, name };
     const message = `"rename" must set a string for ${quote(sourceId)}, not ${describeValue(name)}.`;
     throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
-  }
-
-  /** Passes every combination of old and new namespace and name, so that a rule for one of them matches. */
-  #restrict(definition: IOperationDefinition, namespace: string, name: string): readonly string[] | undefined {
-    if (this.#hooks.restrict === undefined) return [];
-    const namespaces = [definition.namespace, namespace];
-    const ids = namespaces.flatMap((one) => [`${one}.${definition.name}`, `${one}.${name}`]);
-    return this.#hooks.restrict(definition, ids);
   }
 
   #toRule(own: AccessControl): AccessControl {

@@ -130,7 +130,13 @@ export class Follower implements Following, OperationOwner {
     });
     try {
       signal.throwIfAborted();
-      const definitions = await this.#source.load(this.#loadOptions(signal));
+      const onReport = (report: SourceReport) => {
+        this.#report.include(report);
+        this.#reportSoon();
+      };
+      const isRead = this.#onReport !== undefined || this.#hooks.onReport !== undefined;
+      // Without a receiver, the source logs skipped operations itself.
+      const definitions = await this.#source.load(isRead ? { signal, onReport } : { signal });
       if (this.isForeign) await this.#core.ownership.whenPeersMayStart(signal);
       if (this.#state === "closed") return;
       for (const definition of definitions) this.#add(definition);
@@ -169,18 +175,6 @@ export class Follower implements Following, OperationOwner {
     await this.#source.close();
   }
 
-  #loadOptions(signal: AbortSignal): Parameters<OperationSource["load"]>[0] {
-    const isRead = this.#onReport !== undefined || this.#hooks.onReport !== undefined;
-    if (!isRead) return { signal }; // The source logs skipped operations itself.
-    return {
-      signal,
-      onReport: (report) => {
-        this.#report.include(report);
-        this.#reportSoon();
-      },
-    };
-  }
-
   #apply({ added, changed, removed }: SourceChange): void {
     for (const sourceId of removed) {
       this.#offer(sourceId, this.#operations.get(sourceId), undefined);
@@ -210,10 +204,9 @@ export class Follower implements Following, OperationOwner {
       this.#report.skipped(sourceId, "The configuration excludes it.", { requested: true });
       return undefined;
     }
-    const { namespace } = adapted.definition;
-    if (this.#isRefused(sourceId, namespace)) return undefined;
-    if (!this.isForeign) this.#core.ownership.reserve(namespace);
-    return createEntry(adapted.definition, { owner: this });
+    if (this.#isRefused(sourceId, adapted.namespace)) return undefined;
+    if (!this.isForeign) this.#core.ownership.reserve(adapted.namespace);
+    return createEntry(adapted, { owner: this });
   }
 
   /** Returns whether an operation must not have a namespace, and reports it. The log has one warning per namespace. */

@@ -17,7 +17,7 @@ import { Call } from "./call.ts";
 import { createCheckedEnv } from "./client.ts";
 import { createEnv } from "./env.ts";
 import { coreOf, isList, OperationRegistry } from "./registry.ts";
-import { createSubscription } from "./subscription.ts";
+import { Subscription } from "./subscription.ts";
 import type { CustomAuth, NestedMode, RegistryOptions } from "./types.ts";
 
 /** The functions that the operations name, with their inputs. Any name is allowed if no name is known at compile time. */
@@ -81,7 +81,7 @@ export function subscribe<
   id: Id,
   ...[input, options]: SubscribeArguments<Known[Id]["input"]>
 ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
-  return createSubscription(coreOf(registry), id, input, options) as never;
+  return new Subscription(coreOf(registry), id, input, options).values as never;
 }
 
 /** Options of {@link buildEnv}. */

@@ -7,4 +7,4 @@ export * from "./index.ts";
 export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
 export { coreOf } from "./registry.ts";
 export { createSelector, type Selector } from "./selection.ts";
-export { createSubscription, Subscription } from "./subscription.ts";
+export { Subscription } from "./subscription.ts";

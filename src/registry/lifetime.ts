@@ -24,11 +24,12 @@ export class Lifetime {
   /** Receives the error that ends the call early. */
   onEnd: ((error: CallError) => void) | undefined = undefined;
   readonly #operationId: string;
-  readonly #limits: CallLimits | undefined;
+  /** Absent for a call without any, whose lifetime only provides a signal, which never fires. */
+  readonly limits: CallLimits | undefined;
   readonly #parent: Lifetime | undefined;
   #isClosed = false;
   /** The error that ended the call early. */
-  #error: CallError | undefined = undefined;
+  error: CallError | undefined = undefined;
   /** Whether the deadline ended the call. */
   #hasExpired = false;
   /** Removes the timer and the listeners. */
@@ -38,40 +39,30 @@ export class Lifetime {
 
   constructor(operationId: string, limits?: CallLimits, parent?: Lifetime) {
     this.#operationId = operationId;
-    this.#limits = limits;
+    this.limits = limits;
     this.#parent = parent;
-  }
-
-  /** The error that ended the call early. */
-  get error(): CallError | undefined {
-    return this.#error;
   }
 
   /** The signal of the handler. */
   get signal(): AbortSignal {
     this.watch();
     this.#controller ??= new AbortController();
-    if (this.#error !== undefined) this.#controller.abort(this.#error);
+    if (this.error !== undefined) this.#controller.abort(this.error);
     return this.#controller.signal;
-  }
-
-  /** Whether it has limits. The lifetime of a call without any only provides a signal, which never fires. */
-  get isLimited(): boolean {
-    return this.#limits !== undefined;
   }
 
   /** Throws if the call has ended, or if one of its limits has been reached that is not watched yet. */
   check(): void {
     this.#endIfReached();
-    if (this.#error !== undefined) throw this.#error;
+    if (this.error !== undefined) throw this.error;
   }
 
   /** Ends the call when a limit is reached, from now on. */
   watch(): void {
-    if (this.#limits === undefined || this.#stop !== undefined) return;
+    if (this.limits === undefined || this.#stop !== undefined) return;
     this.#endIfReached();
     if (this.#isClosed) return;
-    const { deadline = Number.POSITIVE_INFINITY, signal, baseSignal } = this.#limits;
+    const { deadline = Number.POSITIVE_INFINITY, signal, baseSignal } = this.limits;
     const timer = startTimer(() => this.#expire(), deadline - Date.now());
     const abort = (reason: unknown) => this.abort(reason);
     const stops = [onAbort(signal, abort), onAbort(baseSignal, abort)];
@@ -95,7 +86,7 @@ export class Lifetime {
   /** Ends the call early with this error. Has no effect on a call that has ended. */
   end(error: CallError): void {
     if (this.#isClosed) return;
-    this.#error = markPipelineError(this.#operationId, error);
+    this.error = markPipelineError(this.#operationId, error);
     this.#close();
     this.onEnd?.(error);
     this.#controller?.abort(error);
@@ -104,7 +95,7 @@ export class Lifetime {
 
   /** Records that the handler has ended, so that nothing ends the call early any more. */
   finish(): void {
-    if (this.#error !== undefined && this.hasStarted) reportLateResult(this.#operationId);
+    if (this.error !== undefined && this.hasStarted) reportLateResult(this.#operationId);
     this.#close();
   }
 
@@ -114,8 +105,8 @@ export class Lifetime {
   }
 
   #endIfReached(): void {
-    if (this.#isClosed || this.#limits === undefined) return;
-    const { deadline, signal, baseSignal } = this.#limits;
+    if (this.#isClosed || this.limits === undefined) return;
+    const { deadline, signal, baseSignal } = this.limits;
     this.#endLikeParent();
     if (signal?.aborted) this.abort(signal.reason);
     if (baseSignal?.aborted) this.abort(baseSignal.reason);
@@ -129,8 +120,8 @@ export class Lifetime {
 
   #endLikeParent(): void {
     const parent = this.#parent;
-    if (parent === undefined || parent.#error === undefined) return;
+    if (parent === undefined || parent.error === undefined) return;
     if (parent.#hasExpired) return this.#expire();
-    this.abort(parent.#error.code === "ABORTED" ? parent.#error.cause : parent.#error);
+    this.abort(parent.error.code === "ABORTED" ? parent.error.cause : parent.error);
   }
 }

@@ -1,5 +1,5 @@
 import type { WarnOnce } from "../internal/log.ts";
-import { forwardGetter, hasGetter } from "../internal/objects.ts";
+import { copyProperty, copyWith, hasGetter } from "../internal/objects.ts";
 import {
   type AccessControl,
   assertValidSpec,
@@ -96,8 +96,7 @@ export class OperationEntry {
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     this.fillsDefaults = definition.fillDefaults ?? true;
-    if (hasGetter(definition, "nextPage")) forwardGetter(definition, "nextPage", this);
-    else if (definition.nextPage !== undefined) this.nextPage = definition.nextPage;
+    copyProperty(definition, "nextPage", this);
     if (isLazy(definition)) {
       this.spec = copySpec(definition);
     } else {
@@ -147,14 +146,11 @@ export class OperationEntry {
 
   /** The operation as `list()` and `get()` return it. Lazy schemas are not read. */
   describe(): RegisteredOperation {
-    const { spec, handler } = this;
-    const pages = Object.getOwnPropertyDescriptor(this, "nextPage");
-    const shown: RegisteredOperation = Object.create(null, Object.getOwnPropertyDescriptors(spec));
-    Object.setPrototypeOf(shown, Object.prototype);
-    if (handler !== undefined) Object.defineProperty(shown, "handler", { value: handler, enumerable: true });
-    if (!this.fillsDefaults) Object.defineProperty(shown, "fillDefaults", { value: false, enumerable: true });
-    if (pages?.get !== undefined || pages?.value !== undefined) Object.defineProperty(shown, "nextPage", pages);
-    return shown;
+    const more: Partial<RegisteredOperation> = {};
+    if (this.handler !== undefined) more.handler = this.handler;
+    if (!this.fillsDefaults) more.fillDefaults = false;
+    copyProperty(this, "nextPage", more);
+    return copyWith(this.spec as RegisteredOperation, more);
   }
 }
 

@@ -1,6 +1,6 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { waitFor } from "../internal/wait.ts";
-import { type CallError, notServedNow, operationNotFound } from "../operation/inside.ts";
+import { notServedNow, operationNotFound } from "../operation/inside.ts";
 import type { OperationEntry, OperationOwner } from "./operation-entry.ts";
 
 /** Maximum time in ms that peers wait for the other sources to load. A source that hangs must not hold them back. */
@@ -94,14 +94,14 @@ export class Ownership {
   }
 
   /**
-   * Returns the error of a nested call that must not reach an operation of a peer: the program has removed the id since the
-   * caller was registered, or a source that has never loaded may own it and no peer served it at that time.
+   * Throws if a nested call must not reach an operation of a peer: the program has removed the id since the caller was
+   * registered, or a source that has never loaded may own it and no peer served it at that time.
    */
-  refuseNested({ id, owner }: OperationEntry, caller: OperationEntry | undefined): CallError | undefined {
+  checkNested({ id, owner }: OperationEntry, caller: OperationEntry | undefined): void {
     const last = this.#lastChangeBefore(caller);
-    if (last < (this.#removedSince.get(id) ?? 0)) return operationNotFound(id);
-    const mayBeOwned = this.isIncomplete && owner?.hasForeignNamespaces === true;
-    return mayBeOwned && last < (this.#servedSince.get(id) ?? Number.POSITIVE_INFINITY) ? notServedNow(id) : undefined;
+    if (last < (this.#removedSince.get(id) ?? 0)) throw operationNotFound(id);
+    if (!this.isIncomplete || !owner?.hasForeignNamespaces) return;
+    if (last < (this.#servedSince.get(id) ?? Number.POSITIVE_INFINITY)) throw notServedNow(id);
   }
 
   #lastChangeBefore(entry: OperationEntry | undefined): number {

@@ -27,7 +27,7 @@ import { Call } from "./call.ts";
 import { createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
 import { assertHandler, createEntry, malformed, type OperationEntry } from "./operation-entry.ts";
-import { createSubscription } from "./subscription.ts";
+import { Subscription } from "./subscription.ts";
 import type {
   ChangeEvent,
   Following,
@@ -194,7 +194,7 @@ class Registry<Known extends KnownOperations = KnownOperations> implements Async
     ...args: SubscribeArguments<Known[Id]["input"]>
   ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable;
   subscribe(id: string, input?: unknown, options?: SubscribeOptions): ReturnType<Registry["subscribe"]> {
-    return createSubscription(this.#core, id, input, options) as never;
+    return new Subscription(this.#core, id, input, options).values as never;
   }
 
   /**
@@ -209,14 +209,10 @@ class Registry<Known extends KnownOperations = KnownOperations> implements Async
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe {
     if (typeof listener !== "function")
       throw new TypeError("on() takes a function, such as (event) => console.log(event).");
-    switch (event) {
-      case "call":
-        return this.#core.calls.on(listener as (event: RegistryCallEvent) => void);
-      case "change":
-        return this.#core.changes.on(listener as (event: ChangeEvent) => void);
-      default:
-        throw new TypeError(`A registry has no event "${String(event)}". It has "call" and "change".`);
-    }
+    const { calls, changes } = this.#core;
+    if (event === "call") return calls.on(listener as (event: RegistryCallEvent) => void);
+    if (event === "change") return changes.on(listener as (event: ChangeEvent) => void);
+    throw new TypeError(`A registry has no event "${String(event)}". It has "call" and "change".`);
   }
 
   /**

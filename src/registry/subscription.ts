@@ -23,18 +23,10 @@ export interface SubscriptionOrigin extends CallOrigin {
   onEnd?(): void;
 }
 
-/** Subscribes to an operation. The handler starts with the first `next()`. With `origin`, for a request from outside. */
-export function createSubscription(
-  core: RegistryCore,
-  operationId: string,
-  input: unknown,
-  options: SubscribeOptions | undefined,
-  origin?: SubscriptionOrigin,
-): ValueIterator<ResponseEnvelope> {
-  return new Subscription(core, operationId, input, options, origin).values;
-}
-
-/** One subscription: requests values from the iterator of its handler, one at a time, and wraps them. */
+/**
+ * One subscription: requests values from the iterator of its handler, one at a time, and wraps them. The handler starts with
+ * the first `next()` of `values`.
+ */
 export class Subscription {
   readonly operationId: string;
   /** The iterator that the consumer reads. */
@@ -43,7 +35,7 @@ export class Subscription {
   readonly #core: RegistryCore;
   readonly #call: Call;
   readonly #lifetime: Lifetime;
-  readonly #options: SubscribeOptions | undefined;
+  /** Absent for subscriptions of this process. */
   readonly #origin: SubscriptionOrigin | undefined;
   #input: unknown;
   #operation: CompiledOperation | undefined = undefined;
@@ -63,16 +55,15 @@ export class Subscription {
   ) {
     // A context instead of options makes this a nested call.
     const parent = Call.of(options);
-    this.#options = parent === undefined ? options : undefined;
+    const own = parent === undefined ? options : undefined;
     this.#core = core;
-    this.#call = new Call(core, operationId, this.#options, parent, origin, false, true);
+    this.#call = new Call(core, operationId, own, parent, origin, false, true);
     this.#lifetime = Call.lifetimeOf(this.#call);
     this.#lifetime.onEnd = (error) => this.#fail(error);
     this.#origin = origin;
     this.#input = input;
     this.operationId = operationId;
-    const idleTimeout = this.#options?.idleTimeout;
-    this.idleTimeout = typeof idleTimeout === "number" ? idleTimeout : undefined;
+    this.idleTimeout = typeof own?.idleTimeout === "number" ? own.idleTimeout : undefined;
     this.values = new ValueIterator(this);
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runSuite } from "../../scripts/json-schema-suite.ts";
+import { runSuite } from "../../test/support/json-schema-suite.ts";
 
 /** Cases of the required tests with another result, and the reason. */
 const exceptions: Record<"draft7" | "draft2020-12", Array<{ cases: RegExp; count: number; reason: string }>> = {

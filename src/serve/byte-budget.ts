@@ -1,46 +1,34 @@
-import { FairShare } from "../internal/fair-share.ts";
+import { FairShare } from "../call/fair-share.ts";
 import { CallError } from "../operation/index.ts";
 
 /** Maximum number of bytes of results that the servers of this process hold, from the moment a result exists until it is sent. */
 const maxHeldBytes = 256 * 1024 * 1024;
-/** Maximum number of these bytes for one connection or call. */
-const maxHeldBytesPerConnection = 64 * 1024 * 1024;
+/** Maximum number of these bytes for one result. A connection sends one result at a time. */
+const maxHeldBytesPerResult = 64 * 1024 * 1024;
 
 /** The bytes of all callers. One caller cannot have all of them. */
 const held = new FairShare(maxHeldBytes);
 
 /**
- * The bytes of results that exist for one connection or call: those that were not sent, and those that are collected. Clients
- * that read slowly, or not at all, would otherwise fill the memory with one result each.
+ * Counts bytes of a result from the moment it exists: those that were not sent, and those that are collected. Clients that read
+ * slowly, or not at all, would otherwise fill the memory with one result each. Returns a function that releases them once.
+ * Throws `LIMIT_EXCEEDED` if they must not be kept.
+ * @param owner - whose share the bytes use, such as the `owner` of a caller
  */
-export class ByteBudget {
-  readonly #owner: string;
-  #bytes = 0;
-
-  /** @param owner - the caller, as `ownerOf` returns it */
-  constructor(owner: string) {
-    this.#owner = owner;
+export function holdBytes(owner: string, bytes: number): () => void {
+  if (bytes > maxHeldBytesPerResult) {
+    const message = `The result is too large: the limit is ${maxHeldBytesPerResult} bytes. Return fewer values, or a link to the data.`;
+    throw heldTooMuch(message, maxHeldBytesPerResult, false);
   }
-
-  /** Adds bytes that now exist. Throws `LIMIT_EXCEEDED` if they must not be kept; then nothing is added. */
-  add(bytes: number): void {
-    if (this.#bytes + bytes > maxHeldBytesPerConnection) {
-      const message = `The result is too large: the limit is ${maxHeldBytesPerConnection} bytes. Return fewer values, or a link to the data.`;
-      throw heldTooMuch(message, maxHeldBytesPerConnection, false);
-    }
-    if (!held.take(this.#owner, bytes)) {
-      const message = "The server holds too many results that were not read. Read them, and try again later.";
-      throw heldTooMuch(message, maxHeldBytes, true);
-    }
-    this.#bytes += bytes;
+  if (!held.take(owner, bytes)) {
+    const message = "The server holds too many results that were not read. Read them, and try again later.";
+    throw heldTooMuch(message, maxHeldBytes, true);
   }
-
-  /** Releases bytes that were sent; all of them by default. */
-  release(bytes = this.#bytes): void {
-    if (bytes === 0) return;
-    this.#bytes -= bytes;
-    held.release(this.#owner, bytes);
-  }
+  let isHeld = true;
+  return () => {
+    if (isHeld) held.release(owner, bytes);
+    isHeld = false;
+  };
 }
 
 /** The operation has run, and its result is lost. */

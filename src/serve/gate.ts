@@ -1,11 +1,31 @@
+import { logger, warnVisibly } from "../internal/log.ts";
+import { redact } from "../internal/secrets.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
-import { type CallError, mapError } from "../operation/index.ts";
-import { Authentication, type Caller, type CredentialEnd } from "./authentication.ts";
-import type { Authenticator, AuthenticatorDescription, Credentials } from "./authenticator.ts";
-import { isForeignPage, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
-import { lastListItem, parseBearer, parseHost } from "./headers.ts";
+import { waitFor } from "../internal/wait.ts";
+import {
+  CallError,
+  expiryOf,
+  type Identity,
+  isCallError,
+  mapError,
+  toIdentity,
+  unavailable,
+} from "../operation/inside.ts";
+import {
+  type Authenticator,
+  type AuthenticatorDescription,
+  bearerDescription,
+  type Credentials,
+} from "./authenticator.ts";
+import { type CredentialEnd, CredentialWatches } from "./credential-watches.ts";
+import { isForeignPage, parseHost, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
 import { denied, foreignPage, HTTPError, notLocal } from "./refusals.ts";
 import type { ServeOptions } from "./server.ts";
+
+const log = logger("serve");
+
+/** Maximum duration of `authenticate`, in ms. */
+const authenticateTimeoutMs = 10_000;
 
 /** The part of a request that a gate reads: of an HTTP exchange, or of the handshake of a WebSocket. */
 export interface GateRequest {
@@ -25,6 +45,21 @@ export interface GateRequest {
 
 type HeaderReader = Credentials["headers"];
 
+/** A request that may continue, and its sender. */
+export interface Caller {
+  readonly kind: "caller";
+  /** A frozen snapshot; `undefined` for an anonymous caller. */
+  readonly identity: Identity | undefined;
+  /** Whose share of the limits of a server the request uses: the id of the identity, or the address of an anonymous caller. */
+  readonly owner: string;
+  /** When the credentials expire, in ms since the epoch; `Infinity` if they do not. */
+  readonly expiresAt: number;
+  /** The credentials, with which open streams are authenticated again. */
+  readonly credentials: Credentials;
+  /** Headers that the response must have; `undefined` without CORS. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
 /** A CORS preflight of an allowed origin, to which the server replies with 204 and these headers. */
 export interface Preflight {
   readonly kind: "preflight";
@@ -43,9 +78,13 @@ export class Gate {
   readonly description: Readonly<AuthenticatorDescription>;
   /** Value of `Vary` for responses that depend on the caller or on its origin; `""` if none do. */
   readonly vary: string;
+  /** Whether requests are answered without authentication, on this machine only. */
+  readonly isUnauthenticated: boolean;
+  /** Whether callers without credentials may call operations that require no rights. */
+  readonly allowsAnonymous: boolean;
   /** Absent for `"none"`. */
-  readonly #authentication: Authentication | undefined;
-  readonly #allowAnonymous: boolean;
+  readonly #authenticator: Authenticator | undefined;
+  readonly #watches: CredentialWatches;
   readonly #trustProxy: boolean;
   readonly #origins: ReadonlySet<string>;
   readonly #exposedHeaders: string;
@@ -53,35 +92,26 @@ export class Gate {
   /** @param exposedHeaders - names of the response headers that web pages of allowed origins may read */
   constructor(options: GateOptions, exposedHeaders: readonly string[] = []) {
     const authenticator = resolveAuthenticator(options?.authenticate);
-    this.#authentication = authenticator && new Authentication(authenticator);
-    this.#allowAnonymous = authenticator === undefined || options.allowAnonymous === true;
+    this.#authenticator = authenticator;
+    this.#watches = new CredentialWatches(authenticator, (credentials) => this.#identify(credentials));
+    this.isUnauthenticated = authenticator === undefined;
+    this.allowsAnonymous = authenticator === undefined || options.allowAnonymous === true;
     this.#trustProxy = options.trustProxy === true;
     this.#origins = readOrigins(options.cors);
     this.#exposedHeaders = exposedHeaders.join(", ");
-    this.description = this.#authentication?.description ?? { securitySchemes: {}, headers: [] };
+    this.description = authenticator === undefined ? noCredentials : (authenticator.describe?.() ?? bearerDescription);
     this.vary = [...this.description.headers, ...(options.cors === undefined ? [] : ["origin"])].join(", ");
-  }
-
-  /** Whether requests are answered without authentication, on this machine only. */
-  get isUnauthenticated(): boolean {
-    return this.#authentication === undefined;
-  }
-
-  /** Whether callers without credentials may call operations that require no rights. */
-  get allowsAnonymous(): boolean {
-    return this.#allowAnonymous;
   }
 
   /** Rejects if the authenticator can never accept anyone. */
   async ready(): Promise<void> {
-    await this.#authentication?.ready();
+    await this.#authenticator?.ready?.();
   }
 
   /** Checks a request. Never rejects. */
   readonly check = async (request: GateRequest): Promise<Admission> => {
     const { method, headers } = request;
-    const authentication = this.#authentication;
-    if (authentication === undefined && request.allowPublic !== true && !this.#isLocal(request)) return notLocal();
+    if (this.isUnauthenticated && request.allowPublic !== true && !this.#isLocal(request)) return notLocal();
 
     const origin = headers.get("origin");
     const site = headers.get("sec-fetch-site");
@@ -101,17 +131,13 @@ export class Gate {
     const authorization = headers.get("authorization");
     const bearer = authorization === null ? undefined : parseBearer(authorization);
     const token = bearer === undefined ? request.token : bearer;
-    const remoteAddress = this.#forwarded(headers, "for") ?? request.remoteAddress;
-    const credentials: Credentials = { headers, token: token ?? undefined, remoteAddress };
-    if (authentication === undefined) {
-      const expiresAt = Number.POSITIVE_INFINITY;
-      return { kind: "caller", identity: undefined, expiresAt, credentials, headers: corsHeaders };
-    }
+    const forwarded = this.#trustProxy ? this.#forwarded(headers, "for") : undefined;
+    const credentials = { headers, token: token ?? undefined, remoteAddress: forwarded ?? request.remoteAddress };
     try {
-      if (token === null || token === "") throw malformedToken();
-      const caller = await authentication.identify(credentials);
-      if (caller.identity === undefined && !this.#allowAnonymous) {
-        return new HTTPError(401, noCredentials(), corsHeaders);
+      if (!this.isUnauthenticated && (token === null || token === "")) throw malformedToken();
+      const caller = await this.#identify(credentials);
+      if (caller.identity === undefined && !this.allowsAnonymous) {
+        return new HTTPError(401, denied(missingCredentials), corsHeaders);
       }
       return corsHeaders === undefined ? caller : { ...caller, headers: corsHeaders };
     } catch (thrown) {
@@ -126,7 +152,7 @@ export class Gate {
    * returned function is called. Use it for every stream, session and connection. An anonymous caller is not watched.
    */
   watch(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
-    return this.#authentication?.watch(caller, end) ?? (() => {});
+    return this.#watches.watch(caller, end);
   }
 
   /** Returns the value of `WWW-Authenticate` for a response with 401. The parameters are those of the scheme `Bearer`. */
@@ -147,7 +173,44 @@ export class Gate {
 
   /** Stops watching credentials. */
   close(): void {
-    this.#authentication?.close();
+    this.#watches.close();
+  }
+
+  /** Authenticates a caller. Rejects with a `CallError` if it is refused. */
+  async #identify(credentials: Credentials): Promise<Caller> {
+    const owner = `address ${credentials.remoteAddress ?? ""}`;
+    const anonymous = {
+      kind: "caller",
+      identity: undefined,
+      owner,
+      expiresAt: Number.POSITIVE_INFINITY,
+      credentials,
+    } as const;
+    if (this.#authenticator === undefined) return anonymous;
+    try {
+      const identified = this.#authenticator.authenticate(credentials);
+      const isPending = typeof (identified as Partial<PromiseLike<unknown>> | undefined)?.then === "function";
+      const result: unknown = isPending
+        ? await waitFor(Promise.resolve(identified), { timeout: authenticateTimeoutMs }, checkTimedOut)
+        : identified;
+      if (result === undefined) {
+        if (!this.#hasCredentials(credentials)) return anonymous;
+        throw denied("The server does not accept these credentials. Check the token or key.");
+      }
+      const identity = toIdentity(result);
+      if (identity === undefined) throw notAnIdentity();
+      const expiresAt = expiryOf(result);
+      if (expiresAt <= Date.now()) throw denied("The credentials have expired. Authenticate again.");
+      return { kind: "caller", identity, owner: identity.id, expiresAt, credentials };
+    } catch (error) {
+      throw toRefusal(error, credentials);
+    }
+  }
+
+  /** Returns whether a request contains credentials, also of a scheme that the authenticator does not know. */
+  #hasCredentials({ headers, token }: Credentials): boolean {
+    if (token !== undefined || headers.has("authorization")) return true;
+    return this.description.headers.some((name) => headers.has(name));
   }
 
   /** Returns whether a request is from this machine and for it. The host may not know the address of the client. */
@@ -162,10 +225,21 @@ export class Gate {
     return this.#forwarded(headers, "host") ?? ownHost(headers, url);
   }
 
-  /** Returns what the nearest proxy reports about a request. */
+  /** Returns what the nearest proxy reports about a request: it adds the last element of a list. */
   #forwarded(headers: HeaderReader, name: "host" | "proto" | "for"): string | undefined {
-    return this.#trustProxy ? lastListItem(headers.get(`x-forwarded-${name}`)) : undefined;
+    const value = this.#trustProxy ? headers.get(`x-forwarded-${name}`) : null;
+    return value?.slice(value.lastIndexOf(",") + 1).trim() || undefined;
   }
+}
+
+/**
+ * Returns the token of an `Authorization: Bearer` header; `undefined` for another scheme, and `null` when the token is
+ * missing or malformed, or the header is repeated.
+ */
+export function parseBearer(authorization: string): string | null | undefined {
+  if (/^bearer +[^\s,]+$/i.test(authorization)) return authorization.slice(authorization.lastIndexOf(" ") + 1);
+  // A repeated header is joined with commas, which tokens do not contain (RFC 6750, section 2.1).
+  return /(?:^|,)\s*bearer(?:[\s,]|$)/i.test(authorization) ? null : undefined;
 }
 
 /** The parameter of a challenge after invalid credentials (RFC 6750, section 3.1). */
@@ -175,8 +249,33 @@ function malformedToken(): CallError {
   return denied("The Authorization header is malformed or repeated. Send one header: Authorization: Bearer <token>.");
 }
 
-function noCredentials(): CallError {
-  return denied("Authentication is required. Send a token or key that this server accepts.");
+/** The description of `"none"`. */
+const noCredentials: AuthenticatorDescription = { securitySchemes: {}, headers: [] };
+
+const missingCredentials = "Authentication is required. Send a token or key that this server accepts.";
+
+function notAnIdentity(): CallError {
+  const message =
+    "authenticate returned a value that is not an identity. Return an object with id and scopes, or undefined.";
+  warnVisibly(log, [{ message, properties: {} }], "error");
+  return denied("The credentials were refused.");
+}
+
+/** Returns the error for the caller. The message of an error that is not a `CallError` stays on this machine. */
+function toRefusal(error: unknown, { token }: Credentials): CallError {
+  if (isCallError(error)) {
+    const { code, message, retryable } = error;
+    if (code !== "UNAVAILABLE") return denied(message);
+    return new CallError(code, message, undefined, { retryable, mayHaveRun: false });
+  }
+  const reason = redact(mapError(error).message, token === undefined ? [] : [token]);
+  log.warn("authenticate refused a caller: {reason}", { reason });
+  return denied("The credentials were refused.");
+}
+
+function checkTimedOut(): CallError {
+  const message = `The credentials could not be checked within ${authenticateTimeoutMs} ms. Try again later.`;
+  return unavailable(message, { mayHaveRun: false });
 }
 
 function resolveAuthenticator(given: ServeOptions["authenticate"] | undefined): Authenticator | undefined {

@@ -7,7 +7,7 @@ import {
   type OperationContext,
 } from "../index.ts";
 import { deferred } from "../internal/testing.ts";
-import type { Caller } from "./authentication.ts";
+import type { Caller } from "./gate.ts";
 import { Gate } from "./gate.ts";
 import { CallRunner, type ServedCall } from "./run.ts";
 
@@ -34,7 +34,13 @@ function createRunner(
 function callerOf(id: string | undefined, address?: string): Caller {
   const identity = id === undefined ? undefined : { id, scopes: [] };
   const credentials = { headers: new Headers(), remoteAddress: address };
-  return { kind: "caller", identity, expiresAt: Number.POSITIVE_INFINITY, credentials };
+  return {
+    kind: "caller",
+    identity,
+    owner: id ?? `address ${address}`,
+    expiresAt: Number.POSITIVE_INFINITY,
+    credentials,
+  };
 }
 
 function request(operationId: string, own: Partial<ServedCall> = {}): ServedCall {

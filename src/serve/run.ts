@@ -1,5 +1,5 @@
+import { FairShare } from "../call/fair-share.ts";
 import { drain, type RunningRequests } from "../call/inside.ts";
-import { FairShare } from "../internal/fair-share.ts";
 import {
   aborted,
   type CallError,
@@ -12,8 +12,7 @@ import {
   resolveLimits,
 } from "../operation/inside.ts";
 import { Call, coreOf, type OperationRegistry, type RegistryCore, Subscription } from "../registry/inside.ts";
-import { type Caller, ownerOf } from "./authentication.ts";
-import type { Gate } from "./gate.ts";
+import type { Caller, Gate } from "./gate.ts";
 import { serverClosed } from "./refusals.ts";
 import type { CloseOptions, ServeOptions } from "./server.ts";
 
@@ -53,6 +52,8 @@ export class CallRunner implements RunningRequests {
   readonly #via: string;
   readonly #running = new Set<RunningCall>();
   #onIdle: Array<() => void> = [];
+  /** Whether the server was closed. It must refuse further requests. */
+  isClosed = false;
   #closed: Promise<void> | undefined = undefined;
 
   /**
@@ -74,21 +75,16 @@ export class CallRunner implements RunningRequests {
     this.#share = new FairShare(resolveLimits(options.limits).pendingCalls);
   }
 
-  /** Whether the server was closed. It must refuse further requests. */
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
-  }
-
   /** Runs a query or mutation. Rejects with a `CallError`; with `ABORTED` when the client disconnects. */
   async call(request: ServedCall): Promise<ResponseEnvelope> {
     const { requestId, operationId, caller, metadata, input } = request;
-    const owner = this.#admit(caller);
-    const deadline = toDeadline(Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout));
+    const timeout = Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout);
+    const deadline = timeout === Number.POSITIVE_INFINITY ? undefined : Date.now() + timeout;
     const reportProgress = request.onProgress ?? ignore;
     const origin = { requestId, depth: 0, isRemote: true, via: this.#via, reportProgress };
     const call = Call.incoming(this.#core, operationId, { identity: caller.identity, deadline, metadata }, origin);
-    const running: RunningCall = { operationId, owner, isSubscription: false, end: call.end };
-    this.#running.add(running);
+    const running = { operationId, owner: caller.owner, isSubscription: false, end: call.end };
+    this.#enter(running);
     try {
       request.onClose((reason) => {
         if (this.#running.has(running)) call.abort(reason);
@@ -106,8 +102,7 @@ export class CallRunner implements RunningRequests {
    */
   values(request: ServedCall, onOpen?: () => void): AsyncIterableIterator<ResponseEnvelope, undefined> {
     const { requestId, operationId, caller, metadata, lastEventId, input, timeout } = request;
-    const owner = this.#admit(caller);
-    const deadline = timeout === undefined ? undefined : toDeadline(Math.min(timeout, this.#maxTimeout));
+    const deadline = timeout === undefined ? undefined : Date.now() + Math.min(timeout, this.#maxTimeout);
     const options = { identity: caller.identity, metadata, lastEventId, deadline };
     let stopWatching: (() => void) | undefined;
     const onEnd = () => {
@@ -127,8 +122,8 @@ export class CallRunner implements RunningRequests {
     const end = (error: CallError) => {
       if (this.#running.has(running)) subscription.endWith(error);
     };
-    const running: RunningCall = { operationId, owner, isSubscription: true, end };
-    this.#running.add(running);
+    const running = { operationId, owner: caller.owner, isSubscription: true, end };
+    this.#enter(running);
     stopWatching = this.#gate?.watch(caller, (reason) => end(credentialEnded(operationId, reason, true)));
     request.onClose((reason) => end(aborted(operationId, reason, true)));
     return subscription.values;
@@ -136,6 +131,7 @@ export class CallRunner implements RunningRequests {
 
   /** Lets running calls finish, and ends subscriptions with `UNAVAILABLE`. The options of the first call apply. */
   close(options: CloseOptions = {}): Promise<void> {
+    this.isClosed = true;
     this.#closed ??= drain(async () => {}, this, options);
     return this.#closed;
   }
@@ -150,12 +146,13 @@ export class CallRunner implements RunningRequests {
     return this.#running.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Returns the owner of a further call. Throws if it must not start: its request may have been read until now. */
-  #admit(caller: Caller): string {
-    if (this.#closed !== undefined) throw serverClosed();
-    const owner = ownerOf(caller);
-    if (this.#share.take(owner)) return owner;
-    throw limitExceeded("Too many calls are running", "pendingCalls", this.#share.limit);
+  /** Adds a further call. Throws if it must not start: its request may have been read until now. */
+  #enter(call: RunningCall): void {
+    if (this.isClosed) throw serverClosed();
+    if (!this.#share.take(call.owner)) {
+      throw limitExceeded("Too many calls are running", "pendingCalls", this.#share.limit);
+    }
+    this.#running.add(call);
   }
 
   #leave(call: RunningCall): void {
@@ -176,9 +173,4 @@ function resolveTimeLimits(options: Pick<ServeOptions, "defaultTimeout" | "maxTi
   const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, 30_000, never);
   const maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, Math.max(3_600_000, defaultTimeout), never);
   return { defaultTimeout, maxTimeout };
-}
-
-/** Returns when a time limit from now ends, in ms since the epoch. */
-function toDeadline(timeout: number): number | undefined {
-  return timeout === Number.POSITIVE_INFINITY ? undefined : Date.now() + timeout;
 }

@@ -78,12 +78,16 @@ export class VisibleOperations {
   /** Stops following the registry. */
   readonly close: () => void;
 
-  /** @param selection - the operations that the server offers, by `include` and `exclude` */
-  constructor(core: RegistryCore, selection: OperationSelection) {
+  /**
+   * @param selection - the operations that the server offers, by `include` and `exclude`
+   * @param onChange - called when operations have changed
+   */
+  constructor(core: RegistryCore, selection: OperationSelection, onChange = () => {}) {
     this.#core = core;
     this.#selects = createSelector(selection);
     this.close = core.changes.on(() => {
       this.#offer = undefined;
+      onChange();
     });
   }
 

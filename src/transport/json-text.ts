@@ -1,5 +1,7 @@
+import type { Bytes } from "../internal/base64.ts";
 import { CallError, type CallErrorOptions } from "../operation/index.ts";
-import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendable.ts";
+import { isJSON } from "./is-json.ts";
+import { describeUnsendable, findUnsendable, maxLevels, type Unsendable } from "./unsendable.ts";
 
 /**
  * Returns the JSON of a value, in which a `Date` is its ISO string; `undefined` for `undefined`. Throws `EXECUTION_ERROR`
@@ -9,7 +11,7 @@ import { describeUnsendable, findUnsendable, type Unsendable } from "./unsendabl
 export function toJSONText(
   value: unknown,
   label = "result",
-  maxDepth?: number,
+  maxDepth = maxLevels,
   options: CallErrorOptions = {},
 ): string | undefined {
   if (value === undefined) return undefined;
@@ -17,10 +19,19 @@ export function toJSONText(
     new CallError("EXECUTION_ERROR", `The ${label} ${describeUnsendable(found)}.`, found, more);
   let found: Unsendable | undefined;
   try {
+    if (isJSON(value, maxDepth)) return JSON.stringify(value);
     found = findUnsendable(value, maxDepth);
     if (found === undefined) return JSON.stringify(value);
   } catch (cause) {
     throw fail({ path: "", reason: "reading it failed" }, { ...options, cause }); // A getter or `toJSON` threw.
   }
   throw fail(found, options);
+}
+
+/** Returns the bytes of a buffer or a view of one, which JSON cannot carry; `undefined` for any other value. */
+export function readBytes(value: unknown): Bytes | undefined {
+  if (ArrayBuffer.isView(value)) {
+    return new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength);
+  }
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : undefined;
 }

@@ -12,7 +12,7 @@ export interface Unsendable {
 }
 
 /** A value that is nested more deeply probably contains itself. */
-const maxLevels = 1_000;
+export const maxLevels = 1_000;
 
 /**
  * Returns the first part of a value that `JSON.stringify` would lose or change silently, or `undefined`. A `Date` becomes its

@@ -9,7 +9,7 @@ const built = (entry: string, extension: string) =>
 
 const apis = subpaths.map(({ key, entry }) => ({ key, entry, api: readApi(built(entry, "d.ts")) }));
 
-test("the public names are those of exports.json (after an intended change, run npm run api:update)", async () => {
+test("the public names are those of exports.json (after an intended change, run vitest with --update)", async () => {
   const names = Object.fromEntries(apis.map(({ key, api }) => [key, { values: api.values, types: api.types }]));
 
   await expect(`${JSON.stringify(names, null, 2)}\n`).toMatchFileSnapshot("exports.json");

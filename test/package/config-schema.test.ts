@@ -36,7 +36,7 @@ test("the JSON Schema has the same name for imports and in the folder of the pac
   expect(resolve("@alkdev/operations/config.schema.json")).toBe(realpathSync(path));
 });
 
-test("the description of the configuration follows from its types: npm run config:update", () => {
+test("the description of the configuration follows from its types: npx tsx scripts/config-schema.ts", () => {
   expect(JSON.parse(readFileSync(schemaFile, "utf8"))).toEqual(createConfigSchema());
 });
 

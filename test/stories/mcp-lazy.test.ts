@@ -17,5 +17,5 @@ test("importing the package and its sub-path from-mcp does not load the SDK", as
 });
 
 test("the check above would see the SDK", async () => {
-  expect(await loadedBy("benches/mcp-server.mjs")).toContain("@modelcontextprotocol/server");
+  expect(await loadedBy("test/support/mcp-server.mjs")).toContain("@modelcontextprotocol/server");
 });

@@ -7,7 +7,11 @@ import { root } from "../../scripts/subpaths.ts";
 const program = "examples/tour/main.ts";
 
 test.each([
-  ["in the repository", "tour", ["npm run tour -- --all", "npm run tour -- --nats --redis", "npm start"]],
+  [
+    "in the repository",
+    "examples",
+    ["npm run examples -- tour --all", "npm run examples -- tour --nats --redis", "npm start"],
+  ],
   ["as a copy", "", [`npx tsx ${program} --all`, `npx tsx ${program} --nats --redis`, "npx @alkdev/operations init"]],
 ])("the tour %s prints at most 60 lines and ends with three commands to try", async (_, script, commands) => {
   // Starts a worker and an MCP server from the sources.

@@ -1,7 +1,8 @@
-import { canonicalJSON, hashJSON } from "../../internal/canonical-json.ts";
+import { canonicalJSON } from "../../internal/canonical-json.ts";
 import { createGlobs } from "../../internal/globs.ts";
 import { isObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
+import { hashJSON } from "../pins.ts";
 import type { ReportBuilder } from "../report.ts";
 import type { MCPToolFilter } from "./config.ts";
 import { type MCPTool, refusalKey } from "./connection/index.ts";

@@ -1,11 +1,10 @@
-import { hashJSON } from "../../internal/canonical-json.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { isObject } from "../../internal/objects.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { onAbort } from "../../internal/wait.ts";
 import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/inside.ts";
-import { type HeldOperation, type PinnableOperation, Pins } from "../pins.ts";
+import { type HeldOperation, hashJSON, type PinnableOperation, Pins } from "../pins.ts";
 import {
   compareOperations,
   isEmptyChange,

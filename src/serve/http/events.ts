@@ -1,11 +1,9 @@
 import { toBase64 } from "../../internal/base64.ts";
 import { deferTurn } from "../../internal/timers.ts";
 import { mapError, type ResponseEnvelope } from "../../operation/inside.ts";
-import { eventStreamType, lastEvent, toJSONText } from "../../transport/http-form.ts";
-import { ownerOf } from "../authentication.ts";
-import { ByteBudget } from "../byte-budget.ts";
+import { eventStreamType, lastEvent, readBytes, toJSONText } from "../../transport/http-form.ts";
+import { holdBytes } from "../byte-budget.ts";
 import type { Exchange } from "../exchange.ts";
-import { readBytes } from "../outcome.ts";
 import type { CallRequest } from "./read-request.ts";
 import type { HTTPServer } from "./server.ts";
 import { callHeaders, formatEnvelope, formatProblem, minCountedBytes } from "./write-response.ts";
@@ -40,8 +38,8 @@ export async function writeEvents(server: HTTPServer, exchange: Exchange, reques
   const run = async (write: (text: string) => Promise<void>) => {
     try {
       for (let event = await first; event !== undefined; event = format(await values.next())) {
-        if (event.length < minCountedBytes) await write(event);
-        else await writeCounted(event, ownerOf(request.caller), write);
+        const release = event.length < minCountedBytes ? undefined : holdBytes(request.caller.owner, event.length);
+        await write(event).finally(release);
       }
       await write(lastEvent.text);
     } catch (error) {
@@ -50,13 +48,6 @@ export async function writeEvents(server: HTTPServer, exchange: Exchange, reques
     }
   };
   exchange.stream(headers, run, heartbeat);
-}
-
-/** Writes an event that counts in the budget of its caller until the client has room for the next one. */
-async function writeCounted(event: string, owner: string, write: (text: string) => Promise<void>): Promise<void> {
-  const budget = new ByteBudget(owner);
-  budget.add(event.length);
-  await write(event).finally(() => budget.release());
 }
 
 /** Formats one value. Throws `EXECUTION_ERROR` if it cannot be sent. JSON has no line breaks. */

@@ -3,7 +3,7 @@ import { getOwn, isObject, type JSONObject, setOwn } from "../../internal/object
 import { quote } from "../../internal/text.ts";
 import { decodePercent } from "../../internal/urls.ts";
 import { type CallError, validationError } from "../../operation/inside.ts";
-import { parseJSON } from "../request-body.ts";
+import { parseJSON } from "../exchange.ts";
 
 /** A JSON type whose values are written to a URL as they are. */
 export type PrimitiveType = "string" | "number" | "integer" | "boolean";
@@ -166,9 +166,8 @@ export class InputMapping {
     return input;
   }
 
-  /** Adds the parsed body of a request to the values of its URL. `undefined` is a missing body. */
+  /** Adds the parsed body of a request to the values of its URL, unless it is the whole input. `undefined` is a missing body. */
   addBody(input: JSONObject, body: unknown): unknown {
-    if (this.body === "whole") return body;
     if (body === undefined) return input;
     if (typeof this.body === "object" && "only" in this.body) return { ...input, [this.body.only[0]]: body };
     const invalid = (path: string, message: string) =>

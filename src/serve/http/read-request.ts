@@ -9,11 +9,10 @@ import {
   wrongOperationType,
 } from "../../operation/inside.ts";
 import { envelopeType, eventStreamType, lastEvent } from "../../transport/http-form.ts";
-import type { Caller } from "../authentication.ts";
-import type { Exchange } from "../exchange.ts";
+import { type Exchange, readJSONBody } from "../exchange.ts";
+import type { Caller } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
 import { notStarted, serverClosed, urlTooLong, wrongMethod } from "../refusals.ts";
-import { readJSONBody } from "../request-body.ts";
 import type { ServedCall } from "../run.ts";
 import { writeDocument } from "./document.ts";
 import { documentPath, type Route } from "./routes.ts";
@@ -64,7 +63,7 @@ export async function readRequest(
   if (caller.kind === "preflight") return { kind: "reply", status: 204, headers: caller.headers };
   state.caller = caller;
 
-  const path = withoutBase(exchange);
+  const path = exchange.basePath === undefined ? fullPath : withoutBase(fullPath, exchange.basePath);
   if (path === documentPath) return readDocument(server, exchange, caller);
   const values: string[] = [];
   const endpoint = path === undefined ? undefined : server.routes.match(path, values);
@@ -74,8 +73,10 @@ export async function readRequest(
   state.route = route;
 
   const { operation } = route;
-  const decision = checkScopes(operation.access, caller.identity);
-  if (decision !== true) throw accessDenied(operation.id, decision);
+  if (operation.demandsScopes) {
+    const decision = checkScopes(operation.access, caller.identity);
+    if (decision !== true) throw accessDenied(operation.id, decision);
+  }
 
   const accept = headers.get("accept")?.toLowerCase() ?? "";
   const wantsEnvelope = accept.includes(envelopeType);
@@ -88,8 +89,13 @@ export async function readRequest(
     return { kind: "reply", status: 204, headers: { ...caller.headers, ...safetyHeaders } };
 
   const mapping = route.input!;
-  const given = mapping.read(values, query, limits.jsonDepth);
-  const input = mapping.body === "none" ? given : mapping.addBody(given, await readJSONBody(exchange, limits));
+  const isWhole = mapping.body === "whole" && query === "";
+  let input: unknown = isWhole ? undefined : mapping.read(values, query, limits.jsonDepth);
+  if (mapping.body !== "none") {
+    const body = await readJSONBody(exchange, limits);
+    input = mapping.body === "whole" ? body : mapping.addBody(input as JSONObject, body);
+  }
+  const prefer = headers.get("prefer");
   return {
     kind: "call",
     requestId: state.requestId,
@@ -98,8 +104,8 @@ export async function readRequest(
     caller,
     input,
     wantsEnvelope,
-    timeout: readWait(headers.get("prefer")),
-    metadata: readTrace(headers),
+    timeout: prefer === null ? undefined : readWait(prefer),
+    metadata: headers.get("traceparent") === null ? undefined : readTrace(headers),
     lastEventId: lastEventId !== null && lastEventId.length <= maxEventIdLength ? lastEventId : undefined,
     onClose: (listener) => exchange.onClose(listener),
   };
@@ -148,21 +154,19 @@ function notFound(
 }
 
 /** Returns the path below the one at which the server is mounted; `undefined` for a path outside of it. */
-function withoutBase({ path, basePath }: Exchange): string | undefined {
-  if (basePath === undefined) return path;
+function withoutBase(path: string, basePath: string): string | undefined {
   const { length } = withoutTrailingSlashes(basePath);
   return path.startsWith(basePath.slice(0, length)) && path[length] === "/" ? path.slice(length) : undefined;
 }
 
-/** Returns the time that `Prefer: wait=5` allows, in ms; `undefined` without it. */
-function readWait(prefer: string | null): number | undefined {
-  const seconds = prefer === null ? undefined : /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(prefer)?.[1];
+/** Returns the time that `Prefer: wait=5` allows, in ms; `undefined` for other preferences. */
+function readWait(prefer: string): number | undefined {
+  const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(prefer)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }
 
 /** Returns the trace context of the client, which is the only metadata that handlers receive. */
-function readTrace(headers: Exchange["headers"]): JSONObject | undefined {
-  if (!headers.has("traceparent")) return undefined;
+function readTrace(headers: Exchange["headers"]): JSONObject {
   const entries = ["traceparent", "tracestate", "baggage"].map((name) => [name, headers.get(name)] as const);
   return Object.fromEntries(entries.filter(([, value]) => value !== null));
 }

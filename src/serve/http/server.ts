@@ -1,14 +1,13 @@
 import { ReportBuilder } from "../../from/report.ts";
 import type { SourceReport } from "../../from/source.ts";
 import { logger } from "../../internal/log.ts";
-import { createId } from "../../internal/request-id.ts";
 import { type Limits, resolveLimits } from "../../operation/inside.ts";
 import { coreOf, type OperationRegistry } from "../../registry/inside.ts";
 import { type Exchange, respondWith } from "../exchange.ts";
 import { Gate } from "../gate.ts";
 import { CallRunner } from "../run.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
-import { VisibleOperations, type VisibleSet } from "../visible.ts";
+import { VisibleOperations } from "../visible.ts";
 import type { DocumentInfo } from "./document.ts";
 import { writeEvents } from "./events.ts";
 import { type ReadState, readRequest } from "./read-request.ts";
@@ -36,6 +35,9 @@ export class HTTPServer implements FetchServer {
   readonly limits: Readonly<Required<Limits>>;
   readonly run: CallRunner;
   readonly visible: VisibleOperations;
+  readonly isUnauthenticated: boolean;
+  /** Absent after a change of the registry. */
+  #routes: RouteTable | undefined = undefined;
   #report: SourceReport | undefined = undefined;
 
   constructor(registry: OperationRegistry, options: ServeHTTPOptions) {
@@ -44,12 +46,11 @@ export class HTTPServer implements FetchServer {
     this.gate = new Gate(options, exposedHeaders); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);
     this.run = new CallRunner(registry, options, "http", this.gate);
-    this.visible = new VisibleOperations(coreOf(registry), options);
+    this.visible = new VisibleOperations(coreOf(registry), options, () => {
+      this.#routes = undefined;
+    });
+    this.isUnauthenticated = this.gate.isUnauthenticated;
     void this.routes; // Reports operations that are not served.
-  }
-
-  get isUnauthenticated(): boolean {
-    return this.gate.isUnauthenticated;
   }
 
   readonly fetch = (request: Request, info?: FetchInfo): Promise<Response> =>
@@ -57,7 +58,10 @@ export class HTTPServer implements FetchServer {
 
   /** Handles a request: reads it, runs its call and writes the response. */
   async handle(exchange: Exchange): Promise<void> {
-    const state: ReadState = { requestId: readRequestId(exchange), caller: undefined, route: undefined };
+    // Callers may choose the id of a request, to find its call in a history while it runs.
+    const chosen = exchange.headers.get("request-id");
+    const requestId = chosen !== null && /^[\w.:-]{1,128}$/.test(chosen) ? chosen : crypto.randomUUID();
+    const state: ReadState = { requestId, caller: undefined, route: undefined };
     try {
       const request = await readRequest(this, exchange, state);
       if (request.kind === "reply") exchange.reply(request.status, request.headers, request.body);
@@ -85,20 +89,15 @@ export class HTTPServer implements FetchServer {
 
   /** The routes of the operations that are registered now. */
   get routes(): RouteTable {
-    return this.visible.all.derive("routes", this.#createRoutes);
+    this.#routes ??= this.#createRoutes();
+    return this.#routes;
   }
 
-  readonly #createRoutes = ({ operations }: VisibleSet): RouteTable => {
+  #createRoutes(): RouteTable {
     const report = new ReportBuilder();
-    const table = new RouteTable(operations, this.options, report);
+    const table = new RouteTable(this.visible.all.operations, this.options, report);
     report.deliver({ source: "serveHTTP", onReport: this.options.onReport, log, previous: this.#report });
     this.#report = report.report;
     return table;
-  };
-}
-
-/** Callers may choose the id of a request, to find its call in a history while it runs. */
-function readRequestId({ headers }: Exchange): string {
-  const given = headers.get("request-id");
-  return given !== null && /^[\w.:-]{1,128}$/.test(given) ? given : createId();
+  }
 }

@@ -8,11 +8,10 @@ import {
   requestedDelay,
   toData,
 } from "../../operation/inside.ts";
-import { envelopeType, problemType, statusTexts, toJSONText } from "../../transport/http-form.ts";
-import { ownerOf } from "../authentication.ts";
-import { ByteBudget } from "../byte-budget.ts";
+import { envelopeType, problemType, readBytes, statusTexts, toJSONText } from "../../transport/http-form.ts";
+import { holdBytes } from "../byte-budget.ts";
 import type { Exchange } from "../exchange.ts";
-import { readBytes, statusOf, toPublicError, toPublicMeta } from "../outcome.ts";
+import { statusOf, toPublicError, toPublicMeta } from "../outcome.ts";
 import { HTTPError } from "../refusals.ts";
 import type { CallRequest, ReadState } from "./read-request.ts";
 import type { HTTPServer } from "./server.ts";
@@ -38,39 +37,24 @@ export function callHeaders(contentType: string, { route, requestId, caller }: R
 
 /** Writes the result of a call. Throws if JSON cannot carry it, or if it is too large. */
 export function writeResult(exchange: Exchange, request: CallRequest, envelope: ResponseEnvelope): void {
+  const headers = callHeaders(request.wantsEnvelope ? envelopeType : "application/json", request);
+  let body: string | Uint8Array | undefined;
   if (request.wantsEnvelope) {
-    return write(exchange, request, 200, callHeaders(envelopeType, request), formatEnvelope(envelope));
+    body = formatEnvelope(envelope);
+  } else {
+    const data = toData(envelope);
+    const { meta } = envelope;
+    const driftTotal = meta.driftTotal ?? meta.drift?.length;
+    if (driftTotal !== undefined) headers["drift-total"] = String(driftTotal);
+    const bytes = readBytes(data);
+    if (bytes !== undefined) {
+      Object.assign(headers, { "content-type": mediaTypeOf(meta), "content-disposition": "attachment" });
+    }
+    body = bytes ?? toJSONText(data);
   }
-  const data = toData(envelope);
-  const { meta } = envelope;
-  const headers = callHeaders("application/json", request);
-  const driftTotal = meta.driftTotal ?? meta.drift?.length;
-  if (driftTotal !== undefined) headers["drift-total"] = String(driftTotal);
-  const bytes = readBytes(data);
-  if (bytes !== undefined) {
-    Object.assign(headers, { "content-type": mediaTypeOf(meta), "content-disposition": "attachment" });
-    return write(exchange, request, 200, headers, bytes);
-  }
-  const text = toJSONText(data);
-  if (text !== undefined) return write(exchange, request, 200, headers, text);
-  delete headers["content-type"];
-  exchange.reply(204, headers);
-}
-
-/** Writes a body, which counts in the budget until it is sent. */
-function write(
-  exchange: Exchange,
-  { caller }: CallRequest,
-  status: number,
-  headers: Record<string, string>,
-  body: string | Uint8Array,
-): void {
-  if (body.length >= minCountedBytes) {
-    const budget = new ByteBudget(ownerOf(caller));
-    budget.add(body.length);
-    exchange.onClose(() => budget.release());
-  }
-  exchange.reply(status, headers, body);
+  if (body === undefined) delete headers["content-type"];
+  else if (body.length >= minCountedBytes) exchange.onClose(holdBytes(request.caller.owner, body.length));
+  exchange.reply(body === undefined ? 204 : 200, headers, body);
 }
 
 /** Writes the response to an error that was thrown before, during or after the call. */

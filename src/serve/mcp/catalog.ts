@@ -1,7 +1,8 @@
 import { getOwn } from "../../internal/objects.ts";
 import type { Identity } from "../../operation/index.ts";
+import { coreOf, type OperationRegistry, type OperationSelection } from "../../registry/inside.ts";
 import { searchToolNames, toToolName } from "../tool-name.ts";
-import type { ServedOperation, VisibleOperations } from "../visible.ts";
+import { type ServedOperation, VisibleOperations } from "../visible.ts";
 import { searchTools } from "./search-tools.ts";
 import { describeTool, type ProtocolEra, type ToolDescription } from "./tool.ts";
 
@@ -27,18 +28,26 @@ export interface ToolPage {
 export class ToolCatalog {
   readonly visible: VisibleOperations;
   readonly #mode: MCPListMode;
+  /** The operations by the names of their tools, until an operation changes. */
+  #byName: ReadonlyMap<string, ServedOperation> | undefined = undefined;
 
-  constructor(visible: VisibleOperations, mode: MCPListMode = "auto") {
+  constructor(
+    registry: OperationRegistry,
+    { mode = "auto", ...selection }: OperationSelection & { mode?: MCPListMode | undefined },
+  ) {
     if (!["auto", "tools", "search"].includes(mode)) {
       throw new TypeError('The option mode is invalid. Use "auto", "tools" or "search".');
     }
-    this.visible = visible;
+    this.visible = new VisibleOperations(coreOf(registry), selection, () => {
+      this.#byName = undefined;
+    });
     this.#mode = mode;
   }
 
   /** Finds an operation by the name of its tool, even if the caller does not see it: the call then fails with `ACCESS_DENIED`. */
   find(name: string): ServedOperation | undefined {
-    return this.visible.all.derive("mcp", ({ operations }) => indexByName(operations)).get(name);
+    this.#byName ??= indexByName(this.visible.all.operations);
+    return this.#byName.get(name);
   }
 
   /** Finds an operation by its id or by the name of its tool. */

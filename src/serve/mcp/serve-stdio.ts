@@ -1,7 +1,7 @@
 import { logger } from "../../internal/log.ts";
 import { type Identity, resolveLimits, toIdentity } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
-import { ByteBudget } from "../byte-budget.ts";
+import { holdBytes } from "../byte-budget.ts";
 import type { CloseOptions } from "../server.ts";
 import { claimOutput } from "./standard-output.ts";
 import type { ProtocolEra } from "./tool.ts";
@@ -43,15 +43,12 @@ export async function serveMCPStdio(
   const caller = {
     kind: "caller",
     identity,
+    owner: "stdio",
     expiresAt: Number.POSITIVE_INFINITY,
     credentials: { headers: new Headers() },
   } as const;
-  const hold = (bytes: number) => {
-    // The client is on this machine, and the SDK does not report what it has read: only single results are limited.
-    const budget = new ByteBudget("stdio");
-    budget.add(bytes);
-    budget.release();
-  };
+  // The client is on this machine, and the SDK does not report what it has read: only single results are limited.
+  const hold = (bytes: number) => holdBytes(caller.owner, bytes)();
   const request: ToolRequest = { caller, hold };
   const output = await claimOutput();
   try {

@@ -1,11 +1,9 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
-import { FairShare } from "../../internal/fair-share.ts";
+import { FairShare } from "../../call/fair-share.ts";
 import { getOwn } from "../../internal/objects.ts";
-import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { resolveCount, resolveDuration } from "../../operation/inside.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
-import { ownerOf } from "../authentication.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Gate } from "../gate.ts";
 import { createOutbox } from "./pace.ts";
@@ -103,14 +101,14 @@ export class Sessions {
         : new RPCError(400, -32_000, "The Mcp-Session-Id header is missing. Start a session with initialize.");
     }
     assertAccepts(exchange, "application/json", eventStreamType);
-    const owner = ownerOf(caller);
+    const owner = caller.owner;
     if (!this.#share.take(owner)) throw tooMany("sessions", this.#share.limit);
     const connection: Transport = {
       start: async () => {},
       send: (message, options) => this.#send(session, message, options?.relatedRequestId),
       close: async () => connection.onclose?.(),
     };
-    const common = { id: createId(), identityId: caller.identity?.id, owner, usedAt: performance.now() };
+    const common = { id: crypto.randomUUID(), identityId: caller.identity?.id, owner, usedAt: performance.now() };
     const session: Session = { ...common, connection, replies: new Map() };
     await this.#tools.createServer(sdk, "legacy").connect(connection);
     this.#sessions.set(session.id, session);

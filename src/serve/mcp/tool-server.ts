@@ -2,13 +2,11 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { logger } from "../../internal/log.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { type Identity, loadPeer, mapError } from "../../operation/inside.ts";
-import { coreOf, type OperationRegistry, type OperationSelection } from "../../registry/inside.ts";
-import type { Caller } from "../authentication.ts";
+import type { OperationRegistry, OperationSelection } from "../../registry/index.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Gate } from "../gate.ts";
+import type { Caller, Gate } from "../gate.ts";
 import { CallRunner } from "../run.ts";
 import type { CloseOptions, ServeOptions } from "../server.ts";
-import { VisibleOperations } from "../visible.ts";
 import { callTool } from "./call-tool.ts";
 import { type MCPListMode, ToolCatalog } from "./catalog.ts";
 import type { ProtocolEra } from "./tool.ts";
@@ -75,7 +73,7 @@ export class ToolServer {
   /** @param gate - watches the credentials of callers. @default they do not end */
   constructor(registry: OperationRegistry, options: MCPServerOptions, gate?: Gate) {
     this.options = options;
-    this.catalog = new ToolCatalog(new VisibleOperations(coreOf(registry), options), options.mode);
+    this.catalog = new ToolCatalog(registry, options);
     this.calls = new CallRunner(registry, options, "mcp", gate);
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));

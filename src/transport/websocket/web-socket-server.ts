@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type * as WS from "ws";
+import { FairShare } from "../../call/fair-share.ts";
 import { clientLogger } from "../../internal/client-log.ts";
-import { FairShare } from "../../internal/fair-share.ts";
 import { logger, warnVisibly } from "../../internal/log.ts";
 import {
   checkScopes,
@@ -12,9 +12,8 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../../operation/inside.ts";
-import { ownerOf } from "../../serve/authentication.ts";
+import { RawHeaders } from "../../serve/exchange.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
-import { readRawHeader } from "../../serve/headers.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { ChannelTransport, type Connection, maxBufferedBytes, ServingPeer } from "../peer/index.ts";
@@ -135,15 +134,12 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
   }
 
   async #handle(request: IncomingMessage, socket: Duplex, head: Buffer, info: FetchInfo | undefined): Promise<void> {
-    if (readRawHeader(request.rawHeaders, "host")?.includes(",")) {
+    const given = toGateRequest(request);
+    if (given.headers.get("host")?.includes(",")) {
       return refuseUpgrade(socket, 400, "The request has more than one Host header.");
     }
     const remoteAddress = info?.remoteAddress ?? request.socket.remoteAddress;
-    const admission = await this.#gate.check({
-      ...toGateRequest(request),
-      allowPublic: info?.allowPublic,
-      remoteAddress,
-    });
+    const admission = await this.#gate.check({ ...given, allowPublic: info?.allowPublic, remoteAddress });
     if (admission.kind === "preflight") return refuseUpgrade(socket, 400, "A handshake must be a GET request.");
     if (admission.kind === "refusal") {
       const challenge = admission.status === 401 && { "www-authenticate": this.#gate.challenge() };
@@ -156,7 +152,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     const maxReceived = identity === undefined ? Math.min(maxMessage, maxAnonymousMessage) : maxMessage;
     createEndpoint(ws, maxReceived).handleUpgrade(request, socket, head, (opened) => {
       const webSocket = opened as unknown as WebSocketLike;
-      const owner = ownerOf(admission);
+      const owner = admission.owner;
       if (!this.#share.take(owner)) return opened.close(1013, "Too many connections");
       const connection = this.#connect(webSocket, socket as ByteCounter, identity, maxReceived);
       const stopWatching = this.#gate.watch(admission, (reason) => {
@@ -201,9 +197,8 @@ function report(message: string, error: unknown): void {
 
 /** The token of a browser is in the sub-protocols, because it cannot set headers. */
 function toGateRequest({ method = "GET", url = "/", rawHeaders }: IncomingMessage): GateRequest {
-  const get = (name: string) => readRawHeader(rawHeaders, name);
-  const token = readProtocolToken(get("sec-websocket-protocol"));
-  return { method, url, headers: { get, has: (name) => get(name) !== null }, token };
+  const headers = new RawHeaders(rawHeaders);
+  return { method, url, headers, token: readProtocolToken(headers.get("sec-websocket-protocol")) };
 }
 
 /** Limits pings: `ws` replies to each one, and buffers the replies if the client does not read them. */

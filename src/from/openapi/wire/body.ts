@@ -1,10 +1,9 @@
 import { fromLooseBase64 } from "../../../internal/base64.ts";
-import { isWellFormed } from "../../../internal/text.ts";
 import type { BodyMediaPlan, BodyPlan } from "../endpoint.ts";
 import { refused } from "../errors.ts";
 import { toJSON } from "./encode.ts";
 import { essence, isJSON, isText, matchesRange } from "./media-type.ts";
-import { isBase64File, isBinary, loneSurrogate, toMultipart } from "./multipart.ts";
+import { isBase64File, isBinary, isWellFormed, loneSurrogate, toMultipart } from "./multipart.ts";
 import { isMembers, toForm } from "./style.ts";
 
 /** A request body ready for `fetch`. */

@@ -1,5 +1,4 @@
 import { fromLooseBase64 } from "../../../internal/base64.ts";
-import { isWellFormed } from "../../../internal/text.ts";
 import type { EncodingPlan } from "../endpoint.ts";
 import { toJSON, toText } from "./encode.ts";
 import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
@@ -8,6 +7,11 @@ import { hasStyle, presentItems, presentMembers, toStyledPairs } from "./style.t
 
 /** Predicate of a message whose subject is the argument. */
 export const loneSurrogate = "contains a lone surrogate, which cannot be sent as UTF-8";
+
+/** Returns whether a string has no lone surrogate, which UTF-8 cannot represent: encoders replace it by U+FFFD. */
+export function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
 
 interface Part {
   name?: string;

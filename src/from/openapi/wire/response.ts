@@ -1,5 +1,6 @@
 import type { Bytes } from "../../../internal/base64.ts";
-import { redact, redactDeep } from "../../../internal/secrets.ts";
+import { isObject } from "../../../internal/objects.ts";
+import { redact } from "../../../internal/secrets.ts";
 import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
 import { BodyTooLarge, readBody } from "../../../transport/http-body.ts";
@@ -196,4 +197,15 @@ function toArrayBuffer(bytes: Bytes): ArrayBuffer {
 function reasonOf({ status, statusText }: Response): string {
   const phrase = statusText.replace(/[^\x20-\x7e]/g, "").slice(0, 100);
   return phrase === "" ? (statusTexts[status] ?? "no reason phrase") : phrase;
+}
+
+/** Redacts every string in a JSON value, names of properties included. */
+function redactDeep(value: unknown, secrets: readonly string[]): unknown {
+  if (secrets.length === 0) return value;
+  if (typeof value === "string") return redact(value, secrets);
+  if (Array.isArray(value)) return value.map((item) => redactDeep(item, secrets));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [redact(key, secrets), redactDeep(member, secrets)]),
+  );
 }
