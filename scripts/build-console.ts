@@ -11,7 +11,8 @@ const sources = join(root, "src/console");
 const unusedWires = /client[\\/]over-(?:websocket|transport)\.ts$/;
 
 /** What every view needs is one file, so that the first view has few requests. */
-const common = /node_modules[\\/](?:preact|@preact)|src[\\/](?:client|internal|operation|transport)|console[\\/](?:app|ui)/;
+const common =
+  /node_modules[\\/](?:preact|@preact)|src[\\/](?:client|internal|operation|transport)|console[\\/](?:app|ui)/;
 
 /**
  * Builds the page of the console into a folder. Scripts and styles have the hash of their content in their names, so that
