@@ -274,7 +274,7 @@ export const layers: Record<string, Layer> = {
     packages: ["chokidar", "jiti"],
   },
   console: {
-    ours: ["internal", "operation", "client", "contract", "hub/inside.ts"],
+    ours: ["internal", "operation", "client", "contract", "hub", "hub/inside.ts"],
     packages: ["preact", "@preact/signals", "marked"],
   },
   hub: {
