@@ -55,8 +55,10 @@ describe("one operation", () => {
       "parent",
       "family",
       "anything",
-    ])
+    ]) {
       await page.getByRole("button", { name: `set ${name}` }).click();
+      await page.getByRole("button", { name: `Remove ${name}` }).waitFor();
+    }
     await field(page, "/letter").locator("textarea").fill("Dear Sir,\n\nhello");
     await field(page, "/age").locator("input").fill("36");
     await field(page, "/isMember").getByRole("button", { name: "choose" }).click();
