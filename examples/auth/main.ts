@@ -96,7 +96,6 @@ const sign = await createJWTSigner({
   key,
   issuer: "https://login.example.com/",
   audience: "https://door.example.com",
-  bind: "identity",
 });
 const signed = await sign({ id: "ada", scopes: ["door:enter"] });
 

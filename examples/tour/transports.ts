@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Worker } from "node:worker_threads";
 import {
   type Identity,
   type OperationRegistry,
@@ -14,7 +15,7 @@ import { type Credentials, serveHTTP } from "@alkdev/operations/serve-http";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
 import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
-import { createWorkerPool } from "@alkdev/operations/transport-worker";
+import { createWorkerTransport } from "@alkdev/operations/transport-worker";
 
 /** The callers of the tour: Ada may create tasks, a guest may not. */
 export const ada: Identity = { id: "ada", scopes: ["task:write"] };
@@ -62,9 +63,15 @@ export const transports: Record<string, (registry: OperationRegistry, documentUr
 
   async worker(_registry, documentUrl) {
     const url = new URL("worker.mjs", import.meta.url);
-    const pool = await createWorkerPool(url, { size: 1, worker: { workerData: { documentUrl } } });
-    const calls = new PendingRequestMap(pool, { trustedBus: true });
-    return { as: () => calls, close: () => calls.close() };
+    const worker = new Worker(url, { workerData: { documentUrl } });
+    const calls = new PendingRequestMap(createWorkerTransport(worker), { trustedBus: true });
+    return {
+      as: () => calls,
+      async close() {
+        await calls.close();
+        await worker.terminate();
+      },
+    };
   },
 
   async websocket(registry) {

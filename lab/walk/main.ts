@@ -2,7 +2,13 @@
  * `npm run lab -- walk <walk>`: lists the files and named functions of `src/` that one warm call uses, with all ends that the
  * package has in this process.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../scripts/subpaths.ts";
+import { listSources } from "../../test/package/imports.ts";
 import { readOptions } from "../read-options.ts";
+import { type Budget, budgets, exceeds } from "./budgets.ts";
+import { findLongFunctions } from "./long-functions.ts";
 import { measure, type Stops, subtract, type Walk } from "./measure.ts";
 import { input, registry } from "./operations.ts";
 import { startCallOfHub, startHTTP, startMCP } from "./servers.ts";
@@ -29,7 +35,8 @@ const walks: Record<string, { about: string; start(): Promise<Walk> }> = {
 
 const help = `Usage: npm run lab -- walk [walk ...] [--list]
 
-Counts the source files and named functions that the fourth call of an operation runs through, by precise coverage.
+Counts the source files and named functions that the fourth call of an operation runs through, by precise coverage, and
+fails if a walk is longer than its budget. Without names, also lists functions of more than 60 lines.
 
 Walks (default: all):
 ${Object.entries(walks)
@@ -58,9 +65,26 @@ async function measureWalk(name: string): Promise<Stops> {
 }
 
 function print(name: string, stops: Stops): void {
-  const functions = [...stops.values()].reduce((sum, names) => sum + names.length, 0);
-  console.log(`${name.padEnd(22)} ${String(stops.size).padStart(3)} files ${String(functions).padStart(4)} functions`);
+  const found = { files: stops.size, functions: [...stops.values()].reduce((sum, names) => sum + names.length, 0) };
+  const { max, target } = budgets[name] ?? {};
+  const isTooLong = exceeds(found, max);
+  const marks = [max && `at most ${format(max)}`, target && `target ${format(target)}`, isTooLong && "TOO LONG"];
+  console.log([name.padEnd(22), format(found).padStart(8), ...marks.filter(Boolean)].join("  "));
+  if (isTooLong) process.exitCode = 1;
   if (values.list) for (const [file, names] of stops) console.log(`  ${file}: ${names.join(", ")}`);
+}
+
+function format({ files, functions }: Budget): string {
+  return `${files}/${functions}`;
+}
+
+function printLongFunctions(): void {
+  console.log("\nFunctions of more than 60 lines:");
+  for (const file of listSources()) {
+    for (const { name, line, lines } of findLongFunctions(readFileSync(join(root, "src", file), "utf8"))) {
+      console.log(`  src/${file}:${line} ${name}, ${lines} lines`);
+    }
+  }
 }
 
 const chosen = positionals.length > 0 ? positionals : Object.keys(walks);
@@ -74,3 +98,4 @@ for (const name of chosen) {
   print(name, stops);
   if (name === "nested") print("nested beyond execute", subtract(stops, await measureWalk("execute")));
 }
+if (positionals.length === 0) printLongFunctions();

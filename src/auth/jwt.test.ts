@@ -54,7 +54,6 @@ describe("a token is refused with 401", () => {
     "with an infinite expiry": () => forge(JSON.stringify(good).replace(/"exp":\d+/, '"exp":1e999')),
     "with a negative expiry": () => forge({ ...good, exp: -1 }),
     "that is not valid yet": () => forge({ ...good, nbf: inSeconds(60) }),
-    "for one call on a message bus": () => forge(good, { typ: "operations-call+jwt" }),
     "that is not a token": () => "abc",
     "with empty parts": () => "..",
     "with claims that are not JSON": () => forge("{"),

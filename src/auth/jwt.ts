@@ -30,7 +30,7 @@ export function jwt(options: JWTOptions): Authenticator {
   if (options.audience === undefined || options.audience.length === 0) {
     throw new TypeError("The audience is missing. Set it to the name of this service.");
   }
-  const verifying = createJWTAuthenticator({ ...others, issuer: issuers, bind: "identity" });
+  const verifying = createJWTAuthenticator({ ...others, issuer: issuers });
   verifying.catch(() => {}); // `ready` reports it, or the first request to a server that does not wait for it.
   let hasWarned = false;
   const refuse = (cause: unknown): never => {

@@ -1,3 +1,4 @@
+// biome-ignore lint/style/noRestrictedImports: the user names the file, which may be a pipe of the shell
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { addAbortSignal } from "node:stream";

@@ -2,10 +2,10 @@ import { extname, relative } from "node:path";
 import { getNodeValue, type ParseError, parseTree, printParseErrorCode, stripComments, visit } from "jsonc-parser";
 import { parse as parseTOML, TomlError } from "smol-toml";
 import { isMap, isNode, isSeq, parseDocument } from "yaml";
+import { readBounded } from "../internal/read-bounded.ts";
 import { quote, toReason } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
 import { isNestedDeeper } from "../transport/json-depth.ts";
-import { readBounded } from "./read-bounded.ts";
 
 /** A place in a file. Both numbers count from 1. */
 interface TextPosition {

@@ -1,10 +1,10 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { getOwn, isDataObject, setOwn } from "../internal/objects.ts";
+import { readBounded } from "../internal/read-bounded.ts";
 import { quote } from "../internal/text.ts";
 import { isReference } from "./config.ts";
 import { type ConfigPath, type ConfigProblem, maxDepth } from "./config-text.ts";
-import { readBounded } from "./read-bounded.ts";
 
 /** Variables of an environment by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -5,16 +5,16 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { BoundedMap } from "../internal/bounded.ts";
+import { readBoundedBytes } from "../internal/read-bounded.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { type AuthenticatedIdentity, CallError } from "../operation/index.ts";
 import type { Authenticator, Credentials } from "../serve/authenticator.ts";
-import { isForeignPage } from "../serve/cross-origin.ts";
+import { isForeignPage, parseHost } from "../serve/cross-origin.ts";
 import { type Exchange, respondWith } from "../serve/exchange.ts";
-import { parseBearer, parseHost } from "../serve/headers.ts";
+import { parseBearer } from "../serve/gate.ts";
 import { HTTPError } from "../serve/refusals.ts";
 import type { FetchServer } from "../serve/server.ts";
 import type { ConsoleSessions, CurrentIdentity, OpenedSession } from "./console-sessions.ts";
-import { readBoundedBytes } from "./read-bounded.ts";
 
 /** Refused sign-ins of an address in a minute; further ones receive 429. */
 const maxRefused = 20;

@@ -49,6 +49,8 @@ export interface OpenedSource extends Connection {
   readonly source: OperationSource;
   /** Connects again after it was lost. */
   reconnect?(): Promise<void>;
+  /** Reads again what may have changed since it was opened. */
+  reload?(): Promise<void>;
 }
 
 /** How to open a source, and how its operations are registered. */
@@ -137,6 +139,11 @@ export class HubSource {
   /** Ends the pause before the next attempt. Returns whether there was one. */
   retry(): boolean {
     return this.#connection.retry();
+  }
+
+  /** Reads again what may have changed since it was opened. If that fails, what was read before stays. */
+  async reload(): Promise<void> {
+    await this.#opened?.reload?.().catch((error) => this.#warn("cannot be read again", toReason(mapError(error))));
   }
 
   /** The ids of its operations in the registry. */

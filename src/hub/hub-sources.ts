@@ -40,7 +40,10 @@ function planSource(name: string, source: ResolvedSource, host: SourceHost): Sou
   if ("mcp" in source) return planMCP(name, name, name, source, source.mcp, host);
   if ("openapi" in source) return planOpenAPI(name, source, host);
   if ("modules" in source) {
-    return toPlan(name, "modules", source, () => ({ source: moduleSource(source.modules, { watch }) }));
+    return toPlan(name, "modules", source, () => {
+      const modules = moduleSource(source.modules, { watch });
+      return { source: modules, reload: () => modules.reload() };
+    });
   }
   if ("nats" in source) {
     return toPlan(name, "nats", source, () => openBus(source.nats, createNATSTransport, registry));

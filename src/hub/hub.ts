@@ -235,7 +235,7 @@ export class Hub implements AsyncDisposable {
 
   /**
    * Applies another configuration, or reads the file again. Only sources whose configuration differs are restarted, after
-   * their running calls have ended; calls of other sources are not affected. Rejects with `VALIDATION_ERROR` and changes
+   * their running calls have ended; calls of other sources are not affected. Modules whose files have changed are loaded again. Rejects with `VALIDATION_ERROR` and changes
    * nothing if the configuration is invalid, or if `serve` differs, which needs a new hub.
    */
   reload(config?: HubConfig): Promise<ReloadSummary> {
@@ -351,10 +351,12 @@ export class Hub implements AsyncDisposable {
     const before = this.#sources;
     const after = new Map<string, HubSource>();
     const summary: ReloadSummary = { added: [], restarted: [], removed: [] };
+    const reading: Promise<void>[] = [];
     for (const plan of plans) {
       const known = before.get(plan.name);
       if (known !== undefined && isDeepStrictEqual(known.plan.config, plan.config)) {
         known.setRules(rulesOf(plan));
+        reading.push(known.reload());
         after.set(plan.name, known);
       } else {
         summary[known === undefined ? "added" : "restarted"].push(plan.name);
@@ -368,7 +370,7 @@ export class Hub implements AsyncDisposable {
     await Promise.all(Array.from(changed, (name) => before.get(name)!.close().catch(onFailure)));
     if (this.#closed !== undefined) return summary;
     const attempts = [...summary.added, ...summary.restarted].map((name) => after.get(name)!.start());
-    if (this.#startTimeout > 0) await settlesWithin(this.#startTimeout, Promise.all(attempts));
+    if (this.#startTimeout > 0) await settlesWithin(this.#startTimeout, Promise.all([...attempts, ...reading]));
     return summary;
   }
 }

@@ -180,7 +180,7 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
     define({
       name: "reload",
       type: "mutation",
-      description: "Reads the configuration file again. An invalid configuration changes nothing.",
+      description: "Reads the configuration file and changed modules again. An invalid configuration changes nothing.",
       accessControl: { requiredScopes: [hubScopes.admin] },
       inputSchema: Type.Object({}),
       outputSchema: reloadSchema,

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { createToken } from "../auth/index.ts";
@@ -172,6 +172,25 @@ describe("a reload", () => {
     held.release();
     expect((await working).data).toBe("work ended");
     expect(onLinkChange).not.toHaveBeenCalled();
+  });
+
+  test("loads the modules whose files have changed, and keeps a folder that cannot be read", async () => {
+    await writeModule("list", "() => 1");
+    await writeModule("other", "() => 2");
+    const config = { sources: { tasks: { modules: "operations" } } };
+    const hub = await start(config);
+    const other = hub.registry.getHandler("tasks.other");
+    await writeModule("list", "() => 'changed'");
+
+    expect(await hub.reload(config)).toEqual({ added: [], restarted: [], removed: [] });
+
+    expect(await callAs(["tasks"], hub, "tasks.list")).toBe("changed");
+    expect(hub.registry.getHandler("tasks.other")).toBe(other);
+
+    await rm(join(tests.folder, "operations"), { recursive: true });
+    await hub.reload(config);
+    expect(await callAs(["tasks"], hub, "tasks.list")).toBe("changed");
+    expect(hub.sources()).toMatchObject([{ name: "tasks", status: "ready", operations: 2 }]);
   });
 
   test("reads the file of the hub again", async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
+import { readBounded } from "../internal/read-bounded.ts";
 import { toReason } from "../internal/text.ts";
 
 /**
@@ -32,7 +33,7 @@ function readHome(): string | undefined {
 /** Reads a file of the state folder; `undefined` if it does not exist or cannot be read. */
 export async function readState(name: string, environment?: NodeJS.ProcessEnv): Promise<string | undefined> {
   try {
-    return await readFile(stateFile(name, environment), "utf8");
+    return readBounded(stateFile(name, environment));
   } catch {
     return undefined;
   }

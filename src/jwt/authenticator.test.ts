@@ -13,7 +13,7 @@ const good = { aud: audience, sub: "ada", scopes: ["task:write"], exp: inSeconds
 const proven = (identity: Identity) => ({ ...identity, expiresAt: expect.any(Number) });
 
 const acceptIdentities = (options: Partial<JWTAuthenticatorOptions> = {}) =>
-  createJWTAuthenticator({ key: secret, audience, bind: "identity", ...options });
+  createJWTAuthenticator({ key: secret, audience, ...options });
 
 /** Returns the reason why a token is refused. No error may contain the token or its signature. */
 async function refusalOf(token: string, options: Partial<JWTAuthenticatorOptions> = {}): Promise<string> {
@@ -31,22 +31,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("tokens for a subscription are valid for an hour by default, and those for a call are not", async () => {
-  const authenticate = await createJWTAuthenticator({ key: secret, audience });
-  const sign = await createJWTSigner({ key: secret, audience });
-  const subscribed = requested({ credit: 64 });
-  const token = await sign(ada, subscribed);
-
-  await expect(authenticate(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
-  const { expiresAt } = (await authenticate(token, undefined, subscribed))!;
-
-  expect(expiresAt! - Date.now()).toBeGreaterThan(3_500_000);
-  expect(expiresAt! - Date.now()).toBeLessThanOrEqual(3_601_000);
-});
-
 describe("tokens for an identity", () => {
   test("a signed identity is returned unchanged, and its rights cannot be changed", async () => {
-    const sign = await createJWTSigner({ key: secret, audience, bind: "identity" });
+    const sign = await createJWTSigner({ key: secret, audience });
     const authenticate = await acceptIdentities();
     const token = await sign(ada);
 
@@ -207,109 +194,6 @@ async function critical(): Promise<string> {
   return `${header}.${claims}.${createHmac("sha256", secret).update(`${header}.${claims}`).digest("base64url")}`;
 }
 
-describe("tokens for one call", () => {
-  const setUp = async (options: Partial<JWTAuthenticatorOptions> = {}) => ({
-    sign: await createJWTSigner({ key: secret, audience }),
-    authenticate: await createJWTAuthenticator({ key: secret, audience, ...options }),
-  });
-
-  test("the call of a token is accepted once", async () => {
-    const { sign, authenticate } = await setUp();
-    const request = requested({ metadata: { trace: "t-1" }, parentRequestId: "outer" });
-    const token = await sign(ada, request);
-
-    const settled = await Promise.allSettled([
-      authenticate(token, undefined, request),
-      authenticate(token, undefined, request),
-    ]);
-
-    // The two signatures are verified in parallel, and either can be verified first.
-    const [accepted, refused] = settled.sort((one, other) => one.status.localeCompare(other.status));
-    expect(accepted).toEqual({ status: "fulfilled", value: proven(ada) });
-    expect(refused).toMatchObject({
-      reason: { code: "ACCESS_DENIED", mayHaveRun: true, details: { reason: expect.stringMatching(/used before/) } },
-    });
-  });
-
-  const swaps: Record<string, Parameters<typeof requested>[0]> = {
-    "another request": { requestId: "0123456789abcdef-2" },
-    "another operation": { operationId: "task.delete" },
-    "another input": { input: { title: "Sink it" } },
-    "no input": { input: undefined },
-    "other metadata": { metadata: { trace: "mine" } },
-    "another parent": { parentRequestId: "other" },
-  };
-
-  test.each(Object.entries(swaps))("a token is refused with %s", async (_name, change) => {
-    const { sign, authenticate } = await setUp();
-    const token = await sign(ada, requested());
-
-    const outcome = authenticate(token, undefined, requested(change));
-
-    await expect(outcome).rejects.toMatchObject({
-      code: "ACCESS_DENIED",
-      details: { reason: "the token was created for another call; sign every call separately" },
-    });
-    expect(await authenticate(token, undefined, requested())).toEqual(proven(ada));
-  });
-
-  test("tokens for one call and tokens for an identity are not interchangeable", async () => {
-    const { sign, authenticate } = await setUp();
-    const forCall = await sign(ada, requested());
-    const forAll = await (await createJWTSigner({ key: secret, audience, bind: "identity" }))(ada);
-
-    expect(await refusalOf(forCall)).toMatch(/^the token is for one call/);
-    await expect(authenticate(forAll, undefined, requested())).rejects.toMatchObject({
-      details: { reason: expect.stringMatching(/^the token is not bound to this call/) },
-    });
-    await expect(authenticate(forCall)).rejects.toMatchObject({
-      code: "ACCESS_DENIED",
-      details: { reason: expect.stringMatching(/cannot open a connection/) },
-    });
-  });
-
-  test("the lifetime of a token is limited by its call and by the authenticator", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
-    const { sign, authenticate } = await setUp({ clockTolerance: 0 });
-    const short = requested({ timeout: 2_000, requestId: "short" });
-    const long = requested({ timeout: 3_600_000, requestId: "long" });
-    const tokens = [await sign(ada, short), await sign(ada, long)];
-    const endless = await createJWTSigner({ key: secret, audience, lifetime: 3_600_000 });
-
-    await expect(authenticate(await endless(ada, long), undefined, long)).rejects.toMatchObject({
-      details: { reason: expect.stringMatching(/^the token is valid for more than 300 s/) },
-    });
-    vi.setSystemTime(Date.now() + 4_000);
-    await expect(authenticate(tokens[0], undefined, short)).rejects.toMatchObject({
-      details: { reason: expect.stringMatching(/expired/) },
-    });
-    expect(await authenticate(tokens[1], undefined, long)).toEqual(proven(ada));
-  });
-
-  test("a worker remembers only tokens that it has accepted itself", async () => {
-    const [one, two] = [await setUp(), await setUp()];
-    const token = await one.sign(ada, requested());
-
-    expect(await one.authenticate(token, undefined, requested())).toEqual(proven(ada));
-    expect(await two.authenticate(token, undefined, requested())).toEqual(proven(ada));
-  });
-
-  test("a shared takeOnce determines whether a token was used, and all tokens are refused when it fails", async () => {
-    const used = new Set<string>();
-    const takeOnce = async (requestId: string) => used.size < used.add(requestId).size;
-    const [one, two] = [await setUp({ takeOnce }), await setUp({ takeOnce })];
-    const broken = await setUp({ takeOnce: () => Promise.reject(new Error("connection lost")) });
-    const token = await one.sign(ada, requested());
-
-    expect(await one.authenticate(token, undefined, requested())).toEqual(proven(ada));
-    await expect(two.authenticate(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
-    await expect(broken.authenticate(token, undefined, requested())).rejects.toMatchObject({
-      code: "UNAVAILABLE",
-      mayHaveRun: false,
-    });
-  });
-});
-
 describe("key rotation", () => {
   test("several keys are tried, or the one with the kid of the token", async () => {
     const [old, fresh] = await Promise.all([generateKeyPair("EdDSA"), generateKeyPair("EdDSA", { extractable: true })]);
@@ -355,5 +239,5 @@ test("a CryptoKey with a secret can sign and verify", async () => {
   const sign = await createJWTSigner({ key, audience, issuer: "hub" });
   const authenticate = await createJWTAuthenticator({ key, audience, issuer: ["hub", "other"] });
 
-  expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(proven(ada));
+  expect(await authenticate(await sign(ada), undefined, requested())).toEqual(proven(ada));
 });

@@ -1,9 +1,6 @@
 import type { JWTPayload } from "jose";
-import { toBase64URL } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
 import { CallError, type Identity, toIdentity } from "../operation/inside.ts";
-import { decode, encode } from "../transport/codec/index.ts";
-import type { CallRequested } from "../transport/transport.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Maximum length of a token in characters; longer ones are neither created nor read. */
@@ -56,49 +53,4 @@ function areResources(value: unknown): value is Identity["resources"] {
 
 function isStringList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-/**
- * The calls that a token allows: `call` allows one call with its id, operation, input and metadata, once; `identity` allows
- * any call until it expires, also to a third party that intercepts it.
- */
-export type JWTBinding = "call" | "identity";
-
-/** The `typ` of tokens for one call, so that they are not accepted elsewhere. */
-export const callTokenType = "operations-call+jwt";
-
-/** The claims about the call in a token for one call. */
-export interface CallClaims {
-  /** The id of the request. */
-  jti: string;
-  /** The id of the operation. */
-  op: string;
-  /** SHA-256 of the input and metadata, in base64url. */
-  digest: string;
-}
-
-/** Returns the claims that a token for this request must have. */
-export async function toCallClaims(request: Readonly<CallRequested>): Promise<CallClaims> {
-  const { requestId, operationId } = request;
-  return { jti: requestId, op: operationId, digest: await sha256(toContent(request)) };
-}
-
-// Larger than the limits of transports, which refuse messages that are too large.
-const limits = { maxMessage: 256 * 1024 * 1024, jsonDepth: 1_000 };
-
-/**
- * Returns the content of a request as a string that is equal at both peers. Values that JSON cannot represent are encoded
- * and decoded first, because class instances, for example, arrive as other values.
- */
-function toContent({ input, metadata, parentRequestId }: Readonly<CallRequested>): string {
-  const text = encode({ type: "link.content", input, metadata, parentRequestId } as { type: string }, limits);
-  return text.startsWith("{") ? text : encode(decode(text, limits), limits);
-}
-
-async function sha256(text: string): Promise<string> {
-  // The function of Node takes a tenth of the time of Web Crypto.
-  const node = globalThis.process?.getBuiltinModule?.("node:crypto");
-  if (node !== undefined) return node.createHash("sha256").update(text).digest("base64url");
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return toBase64URL(bytes);
 }

@@ -35,7 +35,7 @@ describe("keys of every type, in every form", () => {
           audience,
           ...(alg === "PS256" ? { algorithms: [alg] } : {}),
         });
-        return authenticate(await sign(ada, requested()), undefined, requested());
+        return authenticate(await sign(ada), undefined, requested());
       }),
     );
 
@@ -48,13 +48,13 @@ describe("keys of every type, in every form", () => {
     const sign = await createJWTSigner({ key: bytes, alg: "HS512", audience });
     const authenticate = await createJWTAuthenticator({ key: jwk, audience });
 
-    expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(proven);
+    expect(await authenticate(await sign(ada), undefined, requested())).toEqual(proven);
   });
 
   test("an RSA JWK supports only the algorithm that it names", async () => {
     const { privateKey, publicKey } = await generateKeyPair("PS384", { extractable: true });
     const sign = await createJWTSigner({ key: { ...(await exportJWK(privateKey)), alg: "PS384" }, audience });
-    const token = await sign(ada, requested());
+    const token = await sign(ada);
     const wide = await createJWTAuthenticator({ key: { ...(await exportJWK(publicKey)), alg: "PS384" }, audience });
     const narrow = await createJWTAuthenticator({ key: await exportJWK(publicKey), audience });
 
@@ -147,10 +147,10 @@ describe("published keys", () => {
       ],
     };
     const jwks = await publish(() => ({ body }));
-    const authenticate = await createJWTAuthenticator({ jwks, audience, bind: "identity" });
+    const authenticate = await createJWTAuthenticator({ jwks, audience });
 
     expect(await authenticate(await forge(claims, { alg: "RS256", kid: "k1" }, privateKey))).toEqual(proven);
-    const trusting = await createJWTAuthenticator({ jwks, audience, bind: "identity", algorithms: ["HS256"] });
+    const trusting = await createJWTAuthenticator({ jwks, audience, algorithms: ["HS256"] });
     for (const verify of [authenticate, trusting]) {
       const published = await forge(claims, { kid: "s1" }, secret);
       await expect(verify(published)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
@@ -164,7 +164,7 @@ describe("published keys", () => {
     const { publicKey, privateKey } = await generateKeyPair("RS256", { extractable: true });
     let keys = [{ ...(await exportJWK(publicKey)), kid: "k1" }];
     const jwks = await publish(() => ({ body: { keys } }));
-    const authenticate = await createJWTAuthenticator({ jwks, audience, bind: "identity" });
+    const authenticate = await createJWTAuthenticator({ jwks, audience });
     const token = await forge({ ...claims, exp: inSeconds(7_200) }, { alg: "RS256", kid: "k1" }, privateKey);
     const before = await authenticate(token);
 
@@ -186,7 +186,6 @@ describe("published keys", () => {
       const authenticate = await createJWTAuthenticator({
         jwks: await publish(() => answer),
         audience,
-        bind: "identity",
       });
       await expect(authenticate(token)).rejects.toMatchObject({
         code: "UNAVAILABLE",

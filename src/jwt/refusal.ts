@@ -1,13 +1,5 @@
 /** The reason why a token is refused, and how to correct it. Never contains the token or a part of it. */
-export class Refusal extends Error {
-  /** Whether the call may have run when its token was used before. */
-  readonly mayHaveRun: boolean;
-
-  constructor(reason: string, { mayHaveRun = false } = {}) {
-    super(reason);
-    this.mayHaveRun = mayHaveRun;
-  }
-}
+export class Refusal extends Error {}
 
 const notSigned =
   "the token is not a signed JWT; create it with createJWTSigner, or request one from your identity provider";

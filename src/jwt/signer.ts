@@ -1,7 +1,6 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { CallError, type Identity, resolveDuration } from "../operation/inside.ts";
-import type { CallRequested } from "../transport/transport.ts";
-import { callTokenType, fromIdentity, type JWTBinding, maxTokenLength, toCallClaims } from "./claims.ts";
+import { fromIdentity, maxTokenLength } from "./claims.ts";
 import { importKeys, type JWTKey, loadJose } from "./keys.ts";
 
 /** Options of {@link createJWTSigner}. */
@@ -14,75 +13,53 @@ export interface JWTSignerOptions {
   issuer?: string;
   /** Audience of the tokens; must equal that of the authenticator. */
   audience: string;
-  /** The calls that a token allows; must equal that of the authenticator. @default "call" */
-  bind?: JWTBinding;
   /**
-   * Lifetime of a token, in ms, above 0. A token for a call does not outlive the deadline of the call. Must include the
-   * time that a request may wait for a worker. Subscriptions end when their token expires.
-   * @default a minute for a call, an hour for a subscription, five minutes with `bind: "identity"`
+   * Lifetime of a token, in ms, above 0. It must include the time that a request may wait for a worker. Subscriptions end
+   * when their token expires. @default five minutes
    */
   lifetime?: number;
 }
 
-/** Creates a token for an identity, for the `sign` of a `PendingRequestMap`. */
-export type JWTSigner = (identity: Identity, request?: Readonly<CallRequested>) => string | Promise<string>;
+/** Returns the token of an identity, for the `sign` of a `PendingRequestMap` and the `token` of a connection. */
+export type JWTSigner = (identity: Identity) => string | Promise<string>;
 
-/** Default lifetimes, in ms. */
-const callLifetime = 60_000;
-const subscriptionLifetime = 3_600_000;
-const identityLifetime = 300_000;
-
+const defaultLifetime = 300_000;
 /** Maximum number of tokens that are cached. */
 const maxKept = 1_000;
 
 /**
- * Creates the function that signs identities, with `jose`. By default each token allows one call; with
- * `bind: "identity"` it allows all calls, is created once per identity and is reused for half its lifetime. Throws when the key
- * cannot be used.
+ * Creates the function that signs identities, with `jose`. A token is created once per identity and reused for half its
+ * lifetime, for all calls of that identity. Throws when the key cannot be used.
  */
 export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSigner> {
-  const { key, alg, issuer, audience, bind = "call" } = options;
+  const { key, alg, issuer, audience } = options;
   if (typeof audience !== "string" || audience === "")
     throw new TypeError("The audience is missing. Set it to the service that the tokens are for.");
-  const given = resolveDuration("lifetime", options.lifetime, undefined, { untimed: true });
+  const lifetime = resolveDuration("lifetime", options.lifetime, defaultLifetime, { untimed: true });
   const jose = await loadJose();
   const [usable] = await importKeys(jose, key, "sign", alg === undefined ? undefined : [alg]);
   const { alg: chosen, key: signingKey, id: kid } = usable!;
-  const header = { alg: chosen, typ: bind === "call" ? callTokenType : "JWT", ...(kid === undefined ? {} : { kid }) };
+  const header = { alg: chosen, typ: "JWT", ...(kid === undefined ? {} : { kid }) };
   const encoder = new TextEncoder();
+  const kept = new BoundedMap<string, { token: string; until: number }>(maxKept);
 
-  const make = async (identity: object, life: number, call?: object): Promise<string> => {
+  const create = async (identity: Identity): Promise<string> => {
     const now = Date.now();
-    const times = { iat: Math.floor(now / 1_000), exp: Math.ceil((now + life) / 1_000) };
-    const claims = JSON.stringify({ iss: issuer, aud: audience, ...identity, ...times, ...call });
+    const times = { iat: Math.floor(now / 1_000), exp: Math.ceil((now + lifetime) / 1_000) };
+    const claims = JSON.stringify({ iss: issuer, aud: audience, ...fromIdentity(identity), ...times });
     const token = await new jose.CompactSign(encoder.encode(claims)).setProtectedHeader(header).sign(signingKey);
     if (token.length > maxTokenLength) throw tooLong();
     return token;
   };
 
-  if (bind === "identity") {
-    const lifetime = given ?? identityLifetime;
-    return keepTokens((identity) => make(fromIdentity(identity), lifetime), lifetime / 2);
-  }
-  return async (identity, request) => {
-    if (request === undefined) throw new TypeError('A token without a call requires a signer with bind: "identity".');
-    const claims = fromIdentity(identity);
-    const lifetime = given ?? (request.credit === undefined ? callLifetime : subscriptionLifetime);
-    return make(claims, Math.min(lifetime, request.timeout ?? lifetime), await toCallClaims(request));
-  };
-}
-
-/** Creates a token once per identity, and again after `keptMs`. */
-function keepTokens(make: (identity: Identity) => Promise<string>, keptMs: number): JWTSigner {
-  const kept = new BoundedMap<string, { token: string; until: number }>(maxKept);
   return (identity) => {
     const { id, scopes, resources } = identity;
-    const key = JSON.stringify([id, scopes, resources]);
-    const known = kept.get(key);
+    const name = JSON.stringify([id, scopes, resources]);
+    const known = kept.get(name);
     const now = Date.now();
     if (known !== undefined && now < known.until) return known.token;
-    return make(identity).then((token) => {
-      kept.set(key, { token, until: now + keptMs });
+    return create(identity).then((token) => {
+      kept.set(name, { token, until: now + lifetime / 2 });
       return token;
     });
   };

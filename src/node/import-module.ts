@@ -1,3 +1,4 @@
+// biome-ignore lint/style/noRestrictedImports: a module is run, so its path is trusted
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";

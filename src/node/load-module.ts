@@ -1,3 +1,4 @@
+// biome-ignore lint/style/noRestrictedImports: the application chooses the path, and limits documents
 import { opendir, readFile } from "node:fs/promises";
 import type { ScannerFS } from "../from/modules/index.ts";
 import { createReload, importModule } from "./import-module.ts";

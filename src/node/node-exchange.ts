@@ -3,16 +3,9 @@ import type { Socket } from "node:net";
 import { startTimer } from "../internal/timers.ts";
 import { isCallError } from "../operation/inside.ts";
 import { holdBytes } from "../serve/byte-budget.ts";
-import {
-  clientGone,
-  type Exchange,
-  type Heartbeat,
-  type RunStream,
-  replyProblem,
-  runStream,
-} from "../serve/exchange.ts";
-import { RawHeaders } from "../serve/headers.ts";
+import { clientGone, type Exchange, RawHeaders, replyProblem } from "../serve/exchange.ts";
 import { bodyTooLarge, bodyUsed } from "../serve/refusals.ts";
+import { type Heartbeat, type RunStream, runStream } from "../serve/stream-writer.ts";
 
 /** Bodies are written in parts of this many bytes. */
 const partBytes = 16 * 1024;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { handleSafely, replyProblem } from "../serve/exchange.ts";
-import { parseHost, RawHeaders } from "../serve/headers.ts";
+import { parseHost } from "../serve/cross-origin.ts";
+import { handleSafely, RawHeaders, replyProblem } from "../serve/exchange.ts";
 import type { FetchServer } from "../serve/server.ts";
 import { NodeExchange, type NodeRequestOptions, type RequestTarget } from "./node-exchange.ts";
 
@@ -83,13 +83,10 @@ export function runAfterResponses(socket: Socket, run: () => void): Connection {
   return connection;
 }
 
-/** Returns how a server handles an exchange: itself, or with a `Request` and a `Response`. */
-export function toHandle(server: Pick<FetchServer, "fetch" | "handle">): HandleNodeExchange {
-  if (server.handle !== undefined) return (exchange) => server.handle!(exchange);
-  return async (exchange) => {
-    const { basePath, remoteAddress, allowPublic } = exchange;
-    exchange.send(await server.fetch(exchange.toRequest(), { basePath, remoteAddress, allowPublic }));
-  };
+/** Lets a server handle an exchange with a `Request` and a `Response`. */
+export async function handleRequestOf(server: Pick<FetchServer, "fetch">, exchange: NodeExchange): Promise<void> {
+  const { basePath, remoteAddress, allowPublic } = exchange;
+  exchange.send(await server.fetch(exchange.toRequest(), { basePath, remoteAddress, allowPublic }));
 }
 
 /** What most hosts are. Parsing one as a URL would be a large part of the cost of a request. */

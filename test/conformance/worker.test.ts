@@ -1,11 +1,6 @@
-import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { createConnection, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
 import { ChannelTransport, ServingPeer } from "../../src/transport/peer/index.ts";
-import { attachPipe, attachPort } from "../../src/transport/worker/worker-transport.ts";
+import { attachPort } from "../../src/transport/worker/worker-transport.ts";
 import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
 
@@ -48,31 +43,9 @@ const createPorts = () =>
     attachPort(other, port2, limits);
   });
 
-/** Pipes as the processes of a pool have them. */
-async function createPipes(): Promise<TransportNetwork> {
-  const folder = await mkdtemp(join(tmpdir(), "pipes-"));
-  const path = join(folder, "pipe");
-  const server = createServer().listen(path);
-  await once(server, "listening");
-  const waiting: Array<(socket: Socket) => void> = [];
-  server.on("connection", (socket) => waiting.shift()!(socket));
-  const connect: Connect = async (one, other) => {
-    const accepted = new Promise<Socket>((resolve) => waiting.push(resolve));
-    attachPipe(one, createConnection(path), limits);
-    attachPipe(other, await accepted, limits);
-  };
-  return createNetwork(connect, async () => {
-    server.close();
-    await once(server, "close");
-    await rm(folder, { recursive: true });
-  });
-}
-
 const without = {
-  "works again after its link was lost": "What is closed cannot be opened again; pools start new workers.",
+  "works again after its link was lost": "a port that is closed cannot be opened again",
 };
 
 describeTransport("worker thread", createPorts, { without });
-describeTransport("worker process", createPipes, { without });
 describeStories("to a worker thread", createPorts);
-describeStories("to a worker process", createPipes);

@@ -315,7 +315,7 @@ export const layers: Record<string, Layer> = {
       "serve/tool-name.ts",
       "serve/cross-origin.ts",
       "serve/exchange.ts",
-      "serve/headers.ts",
+      "serve/gate.ts",
       "serve/refusals.ts",
       "serve/server.ts",
       "transport/json-depth.ts",
@@ -344,7 +344,6 @@ export const layers: Record<string, Layer> = {
       "hub",
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
-      "hub/read-bounded.ts",
     ],
     packages: ["picocolors", "jq-wasm"],
   },

@@ -96,7 +96,7 @@ test("a stream ends when its JSON Web Token expires, and not when another kind o
   const other = createToken();
   const tokens = bearerTokens([{ hash: other.hash, identity }]);
   const { open } = await serve(firstOf(tokens, jwt({ key, issuer, audience, clockTolerance: 0 })));
-  const sign = await createJWTSigner({ key, issuer, audience, bind: "identity", lifetime: 1_000 });
+  const sign = await createJWTSigner({ key, issuer, audience, lifetime: 1_000 });
   const read = await open(await sign(identity));
   tokens.remove(other.hash);
   expect(problemOf(await read())).toEqual({

@@ -24,7 +24,7 @@ import { nodeFileSystem } from "@alkdev/operations/node";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
 import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
-import { createWorkerPool, createWorkerTransport, type WorkerPoolOptions } from "@alkdev/operations/transport-worker";
+import { createWorkerTransport } from "@alkdev/operations/transport-worker";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFreePort } from "../../src/internal/testing.ts";
 
@@ -51,7 +51,6 @@ const kinds: Record<string, readonly string[]> = {
   "count from 0 or Infinity": ["undefined", "Infinity", "zero", ...large],
   "count from 1": ["undefined", ...large],
   "count from 1 or Infinity": ["undefined", "Infinity", ...large],
-  "size of a pool": ["undefined"],
   limit: ["undefined", "Infinity", ...large],
 };
 
@@ -59,7 +58,6 @@ type Use = (value: number | undefined) => unknown;
 
 /** A port that refuses connections, and modules, programs and documents that are not there: what is valid fails later. */
 let closedPort = 0;
-const nowhere = new URL("./number-options-no-such-module.mjs", import.meta.url);
 
 const document = { openapi: "3.1.0", info: { title: "Test", version: "1" }, servers: [{ url: "https://api.test" }] };
 
@@ -87,9 +85,6 @@ const mcp = (settings: (value: number | undefined) => Partial<MCPClientConfig>):
 const webSocket = (settings: (value: number | undefined) => object): Use => {
   return (value) =>
     createWebSocketTransport(`ws://127.0.0.1:${closedPort}`, { reconnect: false, ...settings(value) } as object);
-};
-const pool = (settings: (value: number | undefined) => WorkerPoolOptions): Use => {
-  return (value) => createWorkerPool(nowhere, { size: 1, ...settings(value) });
 };
 const nats = (settings: (value: number | undefined) => object): Use => {
   return (value) => createNATSTransport({ servers: `127.0.0.1:${closedPort}`, ...settings(value) });
@@ -183,9 +178,6 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
     "duration or 0",
     async (heartbeat) => (await createWebSocketServer({ server: http, heartbeat })).close(),
   ],
-  ["worker pool", "size", "size of a pool", (size) => createWorkerPool(nowhere, { size })],
-  ["worker pool", "heartbeat", "duration or 0", pool((heartbeat) => ({ heartbeat }))],
-  ["worker pool", "startTimeout", "duration", pool((startTimeout) => ({ startTimeout }))],
   ["NATS", "heartbeat", "duration", nats((heartbeat) => ({ heartbeat }))],
   ["NATS", "connect.reconnectTimeWait", "duration", nats((reconnectTimeWait) => ({ connect: { reconnectTimeWait } }))],
   ["NATS", "connect.reconnectJitter", "duration or 0", nats((reconnectJitter) => ({ connect: { reconnectJitter } }))],
@@ -263,7 +255,6 @@ const limited: Array<[name: string, limit: keyof Limits, use: (limits: Limits) =
     "maxMessage",
     async (limits) => (await createWebSocketServer({ server: http, limits })).close(),
   ],
-  ["createWorkerPool", "maxMessage", (limits) => pool(() => ({ limits }))(0)],
   [
     "createWorkerTransport",
     "maxMessage",

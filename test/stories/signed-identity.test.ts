@@ -54,7 +54,6 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     };
   const operations: IOperationDefinition[] = [
     { ...operation("secret", run("secret")), accessControl: admin },
-    { ...operation("remove", run("remove")), accessControl: admin },
     {
       ...subscription("events", async function* (_input, { identity }) {
         for (let n = 0; n < 200; n++) yield [identity?.id, n];
@@ -140,7 +139,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     expect(runs).toEqual(["secret"]);
   });
 
-  test("a request that a third party repeats, changes or forges is refused and never runs", async () => {
+  test("a request whose identity a third party claims or forges is refused and never runs", async () => {
     await startWorker();
     const { heard, send } = await startStranger();
     const calls = await startCaller();
@@ -153,13 +152,8 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
 
     const reasons: string[] = [];
     for (const frame of [
-      seen,
-      { ...seen, requestId: `${seen.requestId}x` },
-      { ...seen, operationId: "test.remove" },
-      { ...seen, input: { n: 2 } },
-      { ...seen, metadata: { trusted: true } },
       { ...bare, identity: ada },
-      { ...seen, token: await forge(ada, seen) },
+      { ...seen, token: await forge(ada) },
       { ...seen, token: `${seen.token!.split(".").slice(0, 2).join(".")}.` },
     ]) {
       const { type, code, details } = await send(frame);
@@ -167,37 +161,9 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     }
 
     const denied = "call.error ACCESS_DENIED:";
-    const anotherCall = `${denied} the token was created for another call; sign every call separately`;
     const anotherKey = `${denied} the token was not signed with a key of the server; check the keys of both peers`;
-    expect(reasons).toEqual([
-      `${denied} the token was used before; sign every call separately`,
-      anotherCall,
-      anotherCall,
-      anotherCall,
-      anotherCall,
-      `${denied} it requires an identity with an id and scopes`,
-      anotherKey,
-      anotherKey,
-    ]);
+    expect(reasons).toEqual([`${denied} it requires an identity with an id and scopes`, anotherKey, anotherKey]);
     expect(runs).toEqual(["secret"]);
-  });
-
-  test("an intercepted token is valid only for the call that it was created for", async () => {
-    await startWorker();
-    const { send } = await startStranger();
-    const caught: CallRequested = {
-      type: "call.requested",
-      requestId: "caught",
-      operationId: "test.secret",
-      input: { n: 1 },
-    };
-    const token = await sign(ada, caught);
-
-    const changed = await send({ ...caught, token, input: { n: 1_000_000 } });
-    const same = await send({ ...caught, token });
-
-    expect(changed).toMatchObject({ type: "call.error", code: "ACCESS_DENIED" });
-    expect(same).toMatchObject({ type: "call.responded", output: { data: ["ada", { n: 1 }] } });
   });
 });
 
@@ -205,27 +171,21 @@ function isJSON(line: string): boolean {
   return line.startsWith("{");
 }
 
-test("tokens for an identity open WebSocket connections, and tokens for a call do not", async () => {
+test("signed identities open WebSocket connections", async () => {
   const http = createServer().listen(0, "127.0.0.1");
   await once(http, "listening");
-  const verify = await createJWTAuthenticator({ key: keys.publicKey, audience, bind: "identity" });
+  const verify = await createJWTAuthenticator({ key: keys.publicKey, audience });
   const authenticate = ({ token }: Credentials) => verify(token);
   const serving = new PendingRequestMap(await createWebSocketServer({ server: http, authenticate }));
   const registry = new OperationRegistry();
   registry.register(operation("who", (_input, { identity }) => identity));
   await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
   const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const forAll = await createJWTSigner({ key: keys.privateKey, audience, bind: "identity" });
-  const forCall = await createJWTSigner({ key: keys.privateKey, audience });
-  const request: CallRequested = { type: "call.requested", requestId: "1", operationId: "test.who", input: {} };
+  const forAll = await createJWTSigner({ key: keys.privateKey, audience });
 
   const calls = new PendingRequestMap(await createWebSocketTransport(url, { token: await forAll(ada) }));
-  const tokenForCall = await forCall(ada, request);
 
   expect((await calls.call("test.who", {})).data).toEqual(ada);
-  await expect(createWebSocketTransport(url, { token: tokenForCall })).rejects.toMatchObject({
-    code: "UPSTREAM_DENIED",
-  });
   await calls.close();
   await serving.close();
   http.close();
@@ -234,8 +194,7 @@ test("tokens for an identity open WebSocket connections, and tokens for a call d
 test("subscriptions of a signed identity end when its token expires, over a bus and over a WebSocket", async () => {
   const http = createServer().listen(0, "127.0.0.1");
   await once(http, "listening");
-  const bind = "identity" as const;
-  const authenticate = await createJWTAuthenticator({ key: keys.publicKey, audience, bind });
+  const authenticate = await createJWTAuthenticator({ key: keys.publicKey, audience });
   const registry = new OperationRegistry();
   registry.register(
     subscription("ticks", async function* (_input, { signal }) {
@@ -250,7 +209,7 @@ test("subscriptions of a signed identity end when its token expires, over a bus 
   const onSockets = new PendingRequestMap(server);
   await onSockets.handle(buildCallHandler({ registry, callMap: onSockets })).ready;
   const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const sign = await createJWTSigner({ key: keys.privateKey, audience, bind, lifetime: 1_000 });
+  const sign = await createJWTSigner({ key: keys.privateKey, audience, lifetime: 1_000 });
   const overBus = new PendingRequestMap(bus, { sign, trustedBus: false });
   const token = async () => sign(ada);
   const overSocket = new PendingRequestMap(await createWebSocketTransport(url, { token }));

@@ -10,7 +10,7 @@ import {
   printTypes,
 } from "../../contract/index.ts";
 import { findConfig } from "../../hub/index.ts";
-import { readBounded } from "../../hub/read-bounded.ts";
+import { readBounded } from "../../internal/read-bounded.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";

@@ -52,6 +52,10 @@ export async function fetchDocument(url: string, config: HTTPServiceConfig, sign
   if (isObject(data) && !(data instanceof ArrayBuffer)) return data;
   const text = data instanceof ArrayBuffer ? new TextDecoder().decode(data) : data;
   if (typeof text !== "string") throw unreadableDocument("the response does not contain a document");
+  if (/^\s*</.test(text)) {
+    const page = `${target.origin}${target.pathname}`;
+    throw unreadableDocument(`${page} is a web page, not a document in JSON or YAML. Pass the URL of the document`);
+  }
   return parseOpenAPI(text, config.limits);
 }
 

@@ -1,10 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl } from "./from-openapi.ts";
 import { openAPI, openAPIWith, plain } from "./testing.ts";
 
@@ -69,7 +70,7 @@ test("an error status, a redirect to another origin and a response that is not a
     if (request.url?.startsWith("/missing")) response.writeHead(404).end("nothing here");
     else if (request.url === "/moved") response.writeHead(302, { location: "/doc" }).end();
     else if (request.url === "/away") response.writeHead(302, { location: target }).end();
-    else if (request.url === "/page")
+    else if (request.url?.startsWith("/page"))
       response.setHeader("content-type", "text/html").end("<html><body>Hi</body></html>");
     else response.setHeader("content-type", "application/json").end(JSON.stringify(openAPI()));
   });
@@ -85,7 +86,10 @@ test("an error status, a redirect to another origin and a response that is not a
       'The OpenAPI document cannot be fetched. The request of "GET http://127.0.0.1:1/doc" failed: fetch blocks connections to port 1.',
   });
   await expect(FromOpenAPIUrl(`${origin}/away`, quiet)).rejects.toMatchObject({ name: "CallError" });
-  await expect(FromOpenAPIUrl(`${origin}/page`, quiet)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  await expect(FromOpenAPIUrl(`${origin}/page?key=s3cr3t`, quiet)).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    message: `The OpenAPI document cannot be read: ${origin}/page is a web page, not a document in JSON or YAML. Pass the URL of the document.`,
+  });
   await expect(FromOpenAPIUrl(`${origin}/moved`, quiet)).resolves.toHaveLength(1);
 });
 
@@ -149,9 +153,24 @@ test("a file that cannot be read is a typed error that names it", async () => {
 
   await expect(FromOpenAPIFile(missing, quiet)).rejects.toMatchObject({
     code: "VALIDATION_ERROR",
-    message: `The OpenAPI document cannot be read: ENOENT: no such file or directory, stat '${missing}'.`,
+    message: `The OpenAPI document cannot be read: ENOENT: no such file or directory, open '${missing}'.`,
     mayHaveRun: false,
   });
+});
+
+test.skipIf(process.platform === "win32")("a pipe and a device are refused without waiting for them", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "openapi-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const pipe = join(folder, "api.json");
+  const makePipe = "mkfifo"; // It is part of the system.
+  execFileSync(makePipe, [pipe]);
+
+  for (const path of [pipe, "/dev/zero"]) {
+    await expect(FromOpenAPIFile(path, quiet)).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: "The OpenAPI document cannot be read: it is not a file but a device or a pipe.",
+    });
+  }
 });
 
 test("references to other files are followed only when they are named", async () => {

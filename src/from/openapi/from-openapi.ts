@@ -1,3 +1,4 @@
+import { readBounded } from "../../internal/read-bounded.ts";
 import { isCallError, mapError, resolveLimits } from "../../operation/inside.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";
@@ -77,16 +78,17 @@ export function locate(config: HTTPServiceConfig, { url, file }: { url?: string;
   return file === undefined ? config : { ...config, documentUrl: fileUrl(file) };
 }
 
-/** Loads Node's file system at run time, because an import would end up in browser bundles. */
 function nodeFiles(limit: number): OpenAPIFS {
-  const files = globalThis.process?.getBuiltinModule?.("node:fs/promises");
-  if (files === undefined)
+  if (globalThis.process?.getBuiltinModule?.("node:fs") === undefined) {
     throw badConfig("No file system is available in this environment. Pass one as the third argument, `fs`.");
-  const { readFile, stat } = files;
+  }
   return {
     async readFile(path) {
-      if ((await stat(path)).size > limit) throw documentTooLarge(limit);
-      return readFile(path, "utf8");
+      try {
+        return readBounded(path, limit);
+      } catch (error) {
+        throw error instanceof RangeError ? documentTooLarge(limit) : error;
+      }
     },
   };
 }

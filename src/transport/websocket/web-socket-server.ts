@@ -12,8 +12,8 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../../operation/inside.ts";
+import { RawHeaders } from "../../serve/exchange.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
-import { RawHeaders } from "../../serve/headers.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { ChannelTransport, type Connection, maxBufferedBytes, ServingPeer } from "../peer/index.ts";

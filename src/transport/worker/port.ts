@@ -6,10 +6,6 @@ export function readBuiltin<Module extends BuiltinName>(name: Module): Builtins[
 }
 
 interface Builtins {
-  "node:child_process": typeof import("node:child_process");
-  "node:net": typeof import("node:net");
-  "node:os": typeof import("node:os");
-  "node:url": typeof import("node:url");
   "node:worker_threads": typeof import("node:worker_threads");
 }
 

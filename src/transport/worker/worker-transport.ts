@@ -1,9 +1,7 @@
-import type { Duplex } from "node:stream";
 import { type Limits, resolveLimits } from "../../operation/inside.ts";
-import { type Channel, ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
+import { ChannelTransport, type Connection, ServingPeer } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
-import { openPipe, takeParentPipe } from "./pipe.ts";
-import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./port.ts";
+import { openPort, readBuiltin, type WorkerPort } from "./port.ts";
 
 /** Options of {@link createWorkerTransport}. */
 export interface WorkerTransportOptions {
@@ -12,47 +10,24 @@ export interface WorkerTransportOptions {
 }
 
 /**
- * Creates a transport through a worker or port, for calls in both directions. Inside a worker, or a process of a pool,
- * omit the port to use the connection to the parent. Messages to a worker that is starting are queued. When the worker
- * ends, pending calls fail immediately with `UNAVAILABLE`. `close()` closes a port, but does not end a worker.
+ * Creates a transport through a worker or port, for calls in both directions. Inside a worker, omit the port to use the
+ * connection to the parent. Messages to a worker that is starting are queued. When the worker ends, pending calls fail
+ * immediately with `UNAVAILABLE`. `close()` closes a port, but does not end a worker.
  */
 export function createWorkerTransport(
   port?: WorkerPort,
   { limits }: WorkerTransportOptions = {},
 ): Transport & AsyncDisposable {
-  const resolved = resolveLimits(limits); // throws before the pipe is taken, which is possible only once
+  const resolved = resolveLimits(limits);
   const transport = new ChannelTransport("worker", ServingPeer);
-  const pipe = port === undefined ? takeParentPipe() : undefined;
-  if (pipe === undefined) attachPort(transport, port ?? findParentPort(), resolved);
-  else attachPipe(transport, pipe, resolved);
+  attachPort(transport, port ?? findParentPort(), resolved);
   return transport;
 }
 
 /** Adds the connection through a port to a transport. */
 export function attachPort(transport: ChannelTransport, port: WorkerPort, limits: Limits | undefined): Connection {
-  return attach(transport, limits, (listener) => openPort(port, listener));
-}
-
-/** Adds the connection through a pipe to a transport. `explain` may return a better reason for its end. */
-export function attachPipe(
-  transport: ChannelTransport,
-  pipe: Duplex,
-  limits: Limits | undefined,
-  explain: (error: Error) => Promise<Error> = async (error) => error,
-): Connection {
-  const { maxMessage } = resolveLimits(limits);
-  return attach(transport, limits, ({ onMessage, onEnd }) =>
-    openPipe(pipe, maxMessage, { onMessage, onEnd: (error) => void explain(error).then(onEnd) }),
-  );
-}
-
-function attach(
-  transport: ChannelTransport,
-  limits: Limits | undefined,
-  open: (listener: PortListener) => Channel,
-): Connection {
   let connection: Connection | undefined;
-  const channel = open({
+  const channel = openPort(port, {
     onMessage: (message) => {
       // The program may use the same port for its own messages.
       if (typeof message === "string") connection?.receive(message);
@@ -73,7 +48,5 @@ function findParentPort(): WorkerPort {
   const port = readBuiltin("node:worker_threads")?.parentPort ?? undefined;
   if (port !== undefined) return port;
   if (typeof self === "object" && "importScripts" in self) return self as unknown as WorkerPort;
-  throw new TypeError(
-    "This is not a worker, or its parent is connected already. Pass a Worker or a MessagePort to createWorkerTransport.",
-  );
+  throw new TypeError("This is not a worker. Pass a Worker or a MessagePort to createWorkerTransport.");
 }

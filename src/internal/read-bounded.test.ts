@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { readBounded } from "./read-bounded.ts";
 
@@ -27,18 +26,4 @@ test.skipIf(process.platform === "win32")("pipes, devices and folders are refuse
   execFileSync(makePipe, [pipe]);
   for (const path of [pipe, "/dev/zero"]) expect(() => readBounded(path)).toThrow("it is not a file");
   expect(() => readBounded(folder)).toThrow("EISDIR");
-});
-
-test("hub and command read files in no other way, unless only their user chooses the path", () => {
-  const source = fileURLToPath(new URL("../", import.meta.url));
-  const files = ["hub", "cli"].flatMap((folder) =>
-    readdirSync(join(source, folder), { recursive: true }).map((file) => join(folder, String(file))),
-  );
-  const reading = files.filter(
-    (file) =>
-      file.endsWith(".ts") &&
-      !/(?:\.test|\/testing)\.ts$/.test(file) &&
-      /\b(?:readFile|readFileSync|createReadStream)\b/.test(readFileSync(join(source, file), "utf8")),
-  );
-  expect(reading.sort()).toEqual(["cli/input.ts", "hub/state-folder.ts"]);
 });

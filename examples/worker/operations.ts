@@ -1,4 +1,3 @@
-import { threadId } from "node:worker_threads";
 import { defineOperation, Type } from "@alkdev/operations";
 
 export const countPrimes = defineOperation({
@@ -7,7 +6,7 @@ export const countPrimes = defineOperation({
   type: "query",
   description: "Counts the primes below a number, slowly",
   inputSchema: Type.Object({ below: Type.Integer({ minimum: 0 }) }),
-  outputSchema: Type.Object({ count: Type.Integer(), worker: Type.String() }),
+  outputSchema: Type.Object({ count: Type.Integer() }),
   handler: ({ below }) => {
     let count = 0;
     for (let number = 2; number < below; number++) {
@@ -15,7 +14,7 @@ export const countPrimes = defineOperation({
       while (divisor * divisor <= number && number % divisor !== 0) divisor++;
       if (divisor * divisor > number) count++;
     }
-    return { count, worker: `process ${process.pid}, thread ${threadId}` };
+    return { count };
   },
 });
 
