@@ -15,7 +15,7 @@ export const budgets: Record<string, { max: Budget; target?: Budget }> = {
   redis: { max: { files: 33, functions: 115 } },
   http: { max: { files: 27, functions: 74 }, target: { files: 20, functions: 60 } },
   mcp: { max: { files: 29, functions: 87 }, target: { files: 22, functions: 65 } },
-  "call-hub": { max: { files: 59, functions: 170 }, target: { files: 30, functions: 95 } },
+  "call-hub": { max: { files: 27, functions: 88 }, target: { files: 30, functions: 95 } },
   "http-import": { max: { files: 23, functions: 59 }, target: { files: 16, functions: 45 } },
   "mcp-stdio": { max: { files: 21, functions: 57 }, target: { files: 14, functions: 42 } },
 };

@@ -1,6 +1,6 @@
 /**
  * `npm run lab -- walk <walk>`: lists the files and named functions of `src/` that one warm call uses, with all ends that the
- * package has in this process.
+ * package has in this process, or that a command runs in a process of its own.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +9,13 @@ import { listSources } from "../../test/package/imports.ts";
 import { readOptions } from "../read-options.ts";
 import { type Budget, budgets, exceeds } from "./budgets.ts";
 import { findLongFunctions } from "./long-functions.ts";
-import { measure, type Stops, subtract, type Walk } from "./measure.ts";
+import { type ColdWalk, measure, type Stops, subtract, toStops, type Walk } from "./measure.ts";
 import { input, registry } from "./operations.ts";
 import { startCallOfHub, startHTTP, startMCP } from "./servers.ts";
 import { startImportedHTTP, startMCPProgram } from "./sources.ts";
 import { startInProcess, startOverNATS, startOverRedis, startPort, startWebSocket } from "./transports.ts";
 
-const walks: Record<string, { about: string; start(): Promise<Walk> }> = {
+const walks: Record<string, { about: string; start(): Promise<Walk | ColdWalk> }> = {
   execute: { about: "registry.execute", start: () => startLocal("walk.echo") },
   nested: {
     about: "registry.execute of a handler that makes one context.call: all of it, and what the nested call adds",
@@ -28,7 +28,7 @@ const walks: Record<string, { about: string; start(): Promise<Walk> }> = {
   redis: { about: "Redis, both ends", start: startOverRedis },
   http: { about: "serveHTTP with listen and bearerTokens, the server only", start: startHTTP },
   mcp: { about: "serveMCP with listen and bearerTokens, tools/call over HTTP, the server only", start: startMCP },
-  "call-hub": { about: "the command `operations call` on a running hub, both ends", start: startCallOfHub },
+  "call-hub": { about: "the command `operations call` on a running hub, cold, the client only", start: startCallOfHub },
   "http-import": { about: "a GET of an OpenAPI source, the client only", start: startImportedHTTP },
   "mcp-stdio": { about: "a tool of an MCP program, the client only", start: startMCPProgram },
 };
@@ -56,11 +56,11 @@ async function startLocal(id: "walk.echo" | "walk.outer"): Promise<Walk> {
 }
 
 async function measureWalk(name: string): Promise<Stops> {
-  const { call, close } = await walks[name]!.start();
+  const walk = await walks[name]!.start();
   try {
-    return await measure(call);
+    return "run" in walk ? toStops(await walk.run()) : await measure(walk.call);
   } finally {
-    await close();
+    await walk.close();
   }
 }
 

@@ -50,6 +50,7 @@ const statusSchema = Type.Object({
     dev: Type.Boolean({ description: "Whether modules are loaded again when they change." }),
     doors: strings("How calls may arrive: http, mcp, websocket."),
     url: Type.Optional(Type.String()),
+    config: Type.Optional(Type.String({ description: "Path of its configuration, for administrators." })),
     history: Type.Object({
       file: Type.Optional(Type.String()),
       keep: Type.Optional(Type.String()),

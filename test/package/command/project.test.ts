@@ -495,9 +495,9 @@ ok       source notes: modules, 4 operations.
   });
 
   test("reports that the hub of the configuration is running, but not that of another one, or another program", async () => {
-    const checkPort = async (port: number, config = {}, env = {}) => {
+    const checkPort = async (port: number, config = {}, env = {}, name = "operations.config.json") => {
       writeProject(sandbox, { serve: { port }, ...config });
-      const { stdout } = await sandbox.run(["doctor", "--config", "operations.config.json"], { env });
+      const { stdout } = await sandbox.run(["doctor", "--config", name], { env });
       return /^.* port: .*\n(?: {2}fix: .*)?/m.exec(stdout)?.[0].trim();
     };
     writeProject(sandbox);
@@ -506,9 +506,10 @@ ok       source notes: modules, 4 operations.
     const { url } = JSON.parse(hub.printed.stdout) as { url: string };
     const own = Number(new URL(url).port);
     expect(await checkPort(own)).toBe(`ok       port: The hub of this configuration is running at ${url}.`);
-    const sources = { others: { modules: "./operations" } };
-    expect(await checkPort(own, { sources })).toMatch(
-      /^problem {2}port: .*\n {2}fix: End the hub of another configuration, or set another serve.port.$/,
+    const file = join(realpathSync(sandbox.folder), "operations.config.json");
+    sandbox.write("copy.json", readFileSync(file, "utf8"));
+    expect(await checkPort(own, {}, {}, "copy.json")).toContain(
+      `\n  fix: End the hub of "${file}", or set another serve.port.`,
     );
 
     const other = createServer((socket) => socket.destroy());
