@@ -51,26 +51,28 @@ const hashOfTool: Expectation["explains"] = ({ reference, current }) =>
 
 /** What one run of the command printed, with JSON as objects. */
 interface Output {
-  args: string[];
-  stdout: unknown[];
-  stderr: unknown[];
+  readonly args: readonly string[];
+  readonly stdout: readonly unknown[];
+  readonly stderr: readonly unknown[];
 }
 
-/** The output without the operations of the hub itself, in lists, JSON and types. */
-function withoutHub(value: unknown): string {
-  const { args, stdout, stderr } = value as Output;
+/** The outputs of the run of the command that a difference is in. */
+function outputsOf(pair: Pair, difference: Difference): { reference: Output; current: Output } {
+  const empty: Output = { args: [], stdout: [], stderr: [] }; // A case that does not end has no output.
+  const { reference, current } = partOf(pair, difference, 2) as { reference?: Output; current?: Output };
+  return { reference: reference ?? empty, current: current ?? empty };
+}
+
+/** The lines of an output without the operations of the hub itself, in lists, JSON and types. */
+function withoutHub({ stdout }: Output): unknown[] {
   let isHub = false;
-  const shown = stdout.flatMap((line) => {
+  return stdout.flatMap((line) => {
     if (Array.isArray(line)) return [line.filter((one) => at(one, "/namespace") !== "hub")];
     if (line === "  hub: {") isHub = true;
-    const isLeftOut = isHub || /^hub\.\w+\t/.test(String(line));
+    const isLeftOut = isHub || line === "" || /^hub\.\w+\t/.test(String(line));
     if (line === "  };") isHub = false;
     return isLeftOut ? [] : [line];
   });
-  const isEmpty = shown.every((line) => line === "" || (Array.isArray(line) && line.length === 0));
-  // Only a list without any operation says so.
-  const said = args[0] === "list" && isEmpty ? stderr.filter((line) => line !== "No operation was found.") : stderr;
-  return JSON.stringify([shown.filter((line) => line !== ""), said.filter((line) => line !== "")]);
 }
 
 /** Replaces what the command and its messages call the program. */
@@ -148,7 +150,7 @@ export const expectations: readonly Expectation[] = [
     id: "json-in-sessions",
     what: "A response in a session is JSON. It was an event stream with one message.",
     wanted:
-      "the changelog: a call in a session of `serveMCP` costs a third less CPU time, because its response is JSON",
+      "design 9.4: Streamable HTTP, which has both; the issue of the servers bounds the CPU of a call in a session",
     kinds: ["mcp"],
     explains: ({ path, reference, current }, pair) => {
       if (/\/headers\/content-type$/.test(path))
@@ -213,10 +215,45 @@ export const expectations: readonly Expectation[] = [
     wanted: "design 11 and 13: management is operations, and the console uses nothing else",
     kinds: ["types", "command"],
     explains: (difference, pair) => {
-      if (!/^\/result\/\d+\/std(?:out|err)\//.test(difference.path)) return false;
-      const { reference, current } = partOf(pair, difference, 2);
-      return withoutHub(reference) === withoutHub(current);
+      const { reference, current } = outputsOf(pair, difference);
+      const [before, after] = [withoutHub(reference), withoutHub(current)];
+      const isSame = JSON.stringify(before) === JSON.stringify(after);
+      if (/^\/result\/\d+\/stdout\//.test(difference.path)) return isSame;
+      // Only a list without any operation says so.
+      const isEmpty = after.every((line) => Array.isArray(line) && line.length === 0);
+      return isSame && isEmpty && reference.stderr[0] === "No operation was found." && current.stderr.join("") === "";
     },
+  },
+  {
+    id: "one-object",
+    what: "The parts of `allOf` are one object in types, beside the operations of the hub that are new.",
+    wanted: "design 1 [v4]: one model of a schema",
+    kinds: ["types"],
+    explains: (difference, pair) =>
+      /^\/result\/\d+\/stdout\//.test(difference.path) &&
+      withoutHub(outputsOf(pair, difference).reference).some((line) => String(line).includes("} & {")),
+  },
+  {
+    id: "doctor",
+    what: "`doctor` checks Node, the configuration, its port and its sources, and names what needs trust.",
+    wanted:
+      "design 12 [v4]: trust is of a folder; the question shows every field that is not on a list of harmless ones",
+    kinds: ["command"],
+    explains: (difference, pair) => {
+      const { args, stdout } = outputsOf(pair, difference).current;
+      const isUntrusted = stdout.some((line) => String(line).includes("Its folder is not trusted"));
+      return args[0] === "doctor" && isUntrusted && /\/stdout\/\d+$/.test(difference.path);
+    },
+  },
+  {
+    id: "similar-key",
+    what: "The warning about a key that the schema does not describe suggests a similar one.",
+    wanted: "design 1 [v4]: one model of a schema; design 12: `key=value`",
+    kinds: ["command"],
+    explains: ({ path, reference, current }) =>
+      /\/stderr\/\d+$/.test(path) &&
+      String(current).replace(/ Did you mean "[^"]*"\?$/, "") === reference &&
+      current !== reference,
   },
   {
     id: "code-of-error",
