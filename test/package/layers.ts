@@ -288,18 +288,8 @@ export const layers: Record<string, Layer> = {
     packages: ["chokidar", "jiti"],
   },
   console: {
-    ours: ["internal", "operation", "client", "contract"],
-    packages: [
-      "preact",
-      "@preact/signals",
-      "marked",
-      "@codemirror/commands",
-      "@codemirror/lang-json",
-      "@codemirror/language",
-      "@codemirror/state",
-      "@codemirror/view",
-      "@lezer/highlight",
-    ],
+    ours: ["internal", "operation", "client", "contract", "hub", "hub/inside.ts"],
+    packages: ["preact", "@preact/signals", "marked"],
   },
   hub: {
     ours: [
