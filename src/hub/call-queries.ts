@@ -23,7 +23,7 @@ const maxPeriods = 1_500;
 const hourMs = 3_600_000;
 
 /** The parts of a history that are queried. */
-export type CallHistory = Pick<History, "records" | "findRunning" | "state">;
+export type CallHistory = Pick<History, "records" | "findRunning" | "state" | "onCall">;
 
 const schemas = Object.fromEntries(Object.entries(columns).map(([name, { schema }]) => [name, schema]));
 

@@ -10,7 +10,7 @@ import { type OutputStream, redirectOutput, toPrintableLine } from "../output-st
 import { type NamedSource, refuseOtherOrigins, toNamedSources } from "../source-target.ts";
 import { formatTime } from "../table.ts";
 import { countOf, kindOf, targetOptions } from "../target.ts";
-import { formatEvent } from "./calls.ts";
+import { formatEnd } from "./calls.ts";
 import { formatCall } from "./describe.ts";
 
 const { hub: _hub, timeout: _timeout, ...sourceOptions } = targetOptions;
@@ -134,12 +134,22 @@ async function announce(
     known.set(state.name, state.status);
   });
   registry.on("call", (event) => {
-    const { kind, parentRequestId, operationId, identity, via = "code" } = event;
-    const isEnd = kind === "succeeded" || kind === "failed";
+    const { kind, parentRequestId, operationId, identity, timestamp, via = "code" } = event;
+    if (kind !== "succeeded" && kind !== "failed") return;
     // Other commands and consoles read the state of the hub all the time.
-    if (!isEnd || parentRequestId !== undefined || operationId.startsWith("hub.")) return;
+    if (parentRequestId !== undefined || operationId.startsWith("hub.")) return;
+    const { duration } = event;
     const code = kind === "failed" ? event.error.code : undefined;
-    log(formatEvent({ ...event, via, code, identity: identity?.id }, stderr.colors));
+    const call = {
+      operationId,
+      identity: identity?.id,
+      via,
+      startedAt: timestamp - duration,
+      duration,
+      status: kind,
+      code,
+    };
+    log(formatEnd(call, stderr.colors));
   });
 }
 
