@@ -211,7 +211,7 @@ test("the tarball contains built modules, their types, docs and examples, and no
     .trim()
     .split("\n");
   const wanted =
-    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|dist\/(cli|console)\/LICENSES\.txt|dist\/console\/(index\.html|[a-z]+-[\w-]+\.(css|svg))|docs\/images\/[a-z-]+\.png|config\.schema\.json|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
+    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|dist\/(cli|console)\/LICENSES\.txt|dist\/console\/(index\.html|[a-z]+-[\w-]+\.(css|svg))|docs\/images\/[a-z-]+\.png|config\.schema\.json|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|templates\/(completion|project)\/.+|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
 
   expect(files.filter((file) => !wanted.test(file))).toEqual([]);
   expect(files).toEqual(
