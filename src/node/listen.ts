@@ -13,8 +13,7 @@ import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer, RegistryServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
 import { handleMounted, handleWellKnown, toMounts, upgradeMounted } from "./mounts.ts";
-import type { NodeExchange } from "./node-exchange.ts";
-import { handleRequest, lastResponseOf, readTarget, runAfterResponses } from "./request-listener.ts";
+import { handleRequest, lastResponseOf, type NodeExchange, readTarget, runAfterResponses } from "./node-exchange.ts";
 
 const log = logger("node");
 

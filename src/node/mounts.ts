@@ -6,8 +6,7 @@ import { validationError } from "../operation/inside.ts";
 import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer, RegistryServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
-import type { NodeExchange } from "./node-exchange.ts";
-import { handleRequestOf } from "./request-listener.ts";
+import { handleRequestOf, type NodeExchange } from "./node-exchange.ts";
 
 /** A server and the path at which it is mounted; the path of the root is empty. */
 export interface Mount {

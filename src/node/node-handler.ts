@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer } from "../serve/server.ts";
-import type { NodeExchange } from "./node-exchange.ts";
-import { handleRequest, handleRequestOf } from "./request-listener.ts";
+import { handleRequest, handleRequestOf, type NodeExchange } from "./node-exchange.ts";
 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions {

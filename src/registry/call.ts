@@ -190,7 +190,7 @@ export class Call implements OperationContext {
   /** Creates the call of a query or mutation for a request from outside. */
   static incoming(core: RegistryCore, id: string, options: CallOptions, origin: CallOrigin): IncomingExecution {
     const call = new Call(core, id, options, undefined, origin, false, true);
-    const lifetime = Call.lifetimeOf(call);
+    const lifetime = call.#lifetime!;
     return {
       run: (input) => call.#runWatched(input),
       abort: (reason) => lifetime.abort(reason),
@@ -261,12 +261,14 @@ export class Call implements OperationContext {
   /** Runs the steps find and scopes. Then throws if the options are invalid, or if a limit of the call has been reached. */
   #findWithin(used: "execute" | "subscribe"): CompiledOperation {
     const operation = this.#find(used);
-    const id = this.#operationId;
-    const options = this.#options ?? {};
-    const { baseSignal: signal, deadline } = options;
-    const invalid =
-      checkCallOptions(id, options) ?? checkCallOptions(id, { signal }) ?? checkPastDeadline(id, deadline);
-    if (invalid !== undefined) throw invalid;
+    // The options of a request from another process were created by its server.
+    if (this.#options !== undefined && this.#origin?.isRemote !== true) {
+      const id = this.#operationId;
+      const { baseSignal: signal, deadline } = this.#options;
+      const invalid =
+        checkCallOptions(id, this.#options) ?? checkCallOptions(id, { signal }) ?? checkPastDeadline(id, deadline);
+      if (invalid !== undefined) throw invalid;
+    }
     this.#lifetime?.check();
     return operation;
   }
@@ -276,7 +278,7 @@ export class Call implements OperationContext {
     const core = this.#core;
     const entry = core.operations.get(this.#operationId);
     if (entry === undefined || core.isClosed) this.#throwIfNotFound(entry);
-    if (this.#parent !== undefined || this.#origin !== undefined) this.#checkNesting(entry);
+    if (this.#parent !== undefined || (this.#origin?.depth ?? 0) > 0) this.#checkNesting(entry);
     if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.

@@ -107,7 +107,7 @@ export class Lifetime {
   #endIfReached(): void {
     if (this.#isClosed || this.limits === undefined) return;
     const { deadline, signal, baseSignal } = this.limits;
-    this.#endLikeParent();
+    if (this.#parent !== undefined) this.#endLikeParent();
     if (signal?.aborted) this.abort(signal.reason);
     if (baseSignal?.aborted) this.abort(baseSignal.reason);
     if (deadline !== undefined && deadline <= Date.now()) this.#expire();

@@ -108,7 +108,7 @@ async function run(
     caller: request.caller,
     metadata: _meta?.["traceparent"] === undefined ? undefined : readTrace(_meta),
     ...(progress !== undefined && { onProgress: progress.add }),
-    onClose(listener) {
+    onClose: (listener) => {
       signal.addEventListener("abort", () => listener(signal.reason), { once: true });
       request.exchange?.onClose(listener);
     },

@@ -24,7 +24,7 @@ import {
 } from "./responses.ts";
 import { toMeta } from "./result.ts";
 import { type MCPSessionOptions, Sessions } from "./sessions.ts";
-import { type MCPServerOptions, type ServerSDK, ToolServer, toAuthInfo } from "./tool-server.ts";
+import { emptyAuthInfo, type MCPServerOptions, type ServerSDK, ToolServer } from "./tool-server.ts";
 
 const log = logger("serve", "mcp");
 
@@ -170,7 +170,7 @@ class MCPServer implements FetchServer {
     const isListening = getOwn(body, "method") === "subscriptions/listen";
     this.#modern ??= this.#createHandler(sdk);
     const handler = isListening ? this.#createListener(sdk, request, stream) : this.#modern;
-    const authInfo = toAuthInfo({ ...request, whenRead: stream.whenRead });
+    const authInfo = { ...emptyAuthInfo, extra: { request: { ...request, whenRead: stream.whenRead } } };
     // The part of the request that the SDK reads. It has no signal, which would take longer to create than the rest: the
     // exchange ends the call or the stream of a client that disconnects.
     const { method, url } = exchange;

@@ -8,7 +8,7 @@ import type { Exchange } from "../exchange.ts";
 import type { Gate } from "../gate.ts";
 import { createOutbox } from "./pace.ts";
 import { heartbeat, type MCPRequest, RPCError, streamHeaders, toEvent, tooMany } from "./responses.ts";
-import { type ServerSDK, type ToolServer, toAuthInfo } from "./tool-server.ts";
+import { emptyAuthInfo, type ServerSDK, type ToolServer } from "./tool-server.ts";
 
 /** Limits of the sessions that clients of versions before 2026-07-28 open. Later versions have no sessions. */
 export interface MCPSessionOptions {
@@ -143,7 +143,7 @@ export class Sessions {
     }
     const receive = (reply: Reply) => {
       replies.set(id, reply);
-      connection.onmessage?.(body as JSONRPCMessage, { authInfo: toAuthInfo(request) });
+      connection.onmessage?.(body as JSONRPCMessage, { authInfo: { ...emptyAuthInfo, extra: { request } } });
     };
     const json = { ...headers, ...added, "content-type": "application/json" };
     if (getOwn(getOwn(getOwn(body, "params"), "_meta"), "progressToken") === undefined) {

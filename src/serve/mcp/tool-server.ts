@@ -43,10 +43,8 @@ export interface ToolRequest {
   whenRead?(): Promise<void>;
 }
 
-/** Returns how the SDK carries a request. Its own fields are not used: the gate has authenticated the caller. */
-export function toAuthInfo(request: ToolRequest) {
-  return { token: "", clientId: "", scopes: [], extra: { request } };
-}
+/** The `authInfo` of the SDK, which carries a request in `extra`. Its own fields are not used: the gate has authenticated the caller. */
+export const emptyAuthInfo = { token: "", clientId: "", scopes: [] };
 
 /** A client that is notified when the tools that it sees have changed. */
 interface Follower {
