@@ -125,9 +125,10 @@ async function announce(
   const link = hub.createConsoleLink();
   if (link !== undefined) rows.unshift(["Console", `${link}  (signs in once, within 5 minutes)`]);
   const lines = rows.map(([name = "", value]) => `  ${name.padEnd(9)}  ${value}\n`);
-  await stdout.write(`Listening on ${url}\n${lines.join("")}`);
-  if (options.quiet) return;
-  const log = (line: string) => void stderr.write(line).catch(() => {}); // A hub does not need a reader.
+  const announced = stdout.write(`Listening on ${url}\n${lines.join("")}`);
+  if (options.quiet) return announced;
+  // The address comes first, also if a source is ready before it is written. A hub does not need a reader.
+  const log = (line: string) => void announced.then(() => stderr.write(line)).catch(() => {});
   const known = new Map<string, string>();
   hub.onSourceChange((state) => {
     if (known.get(state.name) !== state.status) log(formatSource(state));
@@ -151,6 +152,7 @@ async function announce(
     };
     log(formatEnd(call, stderr.colors));
   });
+  return announced;
 }
 
 /** Prints what to try. Programs receive one line, which they may wait for. */
