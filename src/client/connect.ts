@@ -1,3 +1,4 @@
+import { withDeadline } from "../call/deadline.ts";
 import type { SignIdentity } from "../call/outgoing/index.ts";
 import { assertObject } from "../internal/objects.ts";
 import {
@@ -13,7 +14,6 @@ import {
   type SubscribeOptions,
   toData,
   unwrap,
-  withDeadline,
 } from "../operation/inside.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { WebSocketTransportOptions } from "../transport/websocket/web-socket-client.ts";

@@ -44,6 +44,18 @@ const maxBriefLength = 160;
 
 const counts = Type.Record(Type.String(), Type.Integer());
 
+/** The number of operations by the values of each filter. */
+export const facetsSchema = Type.Object(
+  { source: counts, namespace: counts, tag: counts, type: counts },
+  { description: "Numbers of the operations that match the query, by the value of each filter; at most 200 each." },
+);
+
+/** Output of `hub.call`. */
+export const callTreeSchema = Type.Object({
+  calls: Type.Array(callSchema),
+  isCut: Type.Boolean({ description: "Whether there are more calls below it." }),
+});
+
 const readAccess = { requiredScopes: [], requiredScopesAny: [hubScopes.read, hubScopes.admin] };
 
 /** The state of a source. */
@@ -107,15 +119,7 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
       outputSchema: Type.Object({
         operations: Type.Array(Type.Unknown({ description: "The spec of an operation, and the name of its source." })),
         total: Type.Integer({ description: "Number of operations that match, before the limit." }),
-        facets: Type.Optional(
-          Type.Object(
-            { source: counts, namespace: counts, tag: counts, type: counts },
-            {
-              description:
-                "Numbers of the operations that match the query, by the value of each filter; at most 200 each.",
-            },
-          ),
-        ),
+        facets: Type.Optional(facetsSchema),
       }),
       handler: (input, { identity }) => findOperations(hub, input, identity),
     }),
@@ -145,10 +149,7 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
           Type.String({ description: "Id of the call, if it has no record yet. The newest one with this id." }),
         ),
       }),
-      outputSchema: Type.Object({
-        calls: Type.Array(callSchema),
-        isCut: Type.Boolean({ description: "Whether there are more calls below it." }),
-      }),
+      outputSchema: callTreeSchema,
       errors: { CALL_NOT_FOUND: Type.Object({}) },
       handler: (input, context) => {
         const hasKey = input.id !== undefined || input.requestId !== undefined;
@@ -209,8 +210,8 @@ function findOperations(hub: ManagedHub, input: OperationQuery, identity: Identi
   const core = coreOf(hub.registry);
   const { operations: all } = core;
   if (id !== undefined && !all.has(id) && core.mayAppear(id)) throw notServedNow(id); // As a call of the operation does.
-  // Only a search by words needs the index.
-  const ids = query.trim() === "" ? all.keys() : core.search(query, {}).map(toId);
+  // Only a search by words needs the index. Without words, the operations of the hub itself come last.
+  const ids = query.trim() === "" ? [...all.keys()].sort(byOwner) : core.search(query, {}).map(toId);
   const visible = [...(id === undefined ? ids : [id])].flatMap((one) => {
     const entry = all.get(one);
     if (entry?.handler === undefined) return [];
@@ -232,6 +233,10 @@ function findOperations(hub: ManagedHub, input: OperationQuery, identity: Identi
     ...(input.tools && { tool: hub.describe(entry.id).tool }),
   }));
   return { operations, total: found.length, ...(input.facets && { facets: countFacets(visible) }) };
+}
+
+function byOwner(one: string, other: string): number {
+  return Number(one.startsWith("hub.")) - Number(other.startsWith("hub."));
 }
 
 function countFacets(found: ReadonlyArray<{ entry: OperationEntry; source: string | undefined }>) {

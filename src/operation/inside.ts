@@ -3,7 +3,6 @@ export * from "./call-options.ts";
 export * from "./check-access.ts";
 export * from "./check-spec.ts";
 export * from "./client.ts";
-export * from "./deadline.ts";
 export * from "./declared-errors.ts";
 export * from "./envelope.ts";
 export * from "./error.ts";

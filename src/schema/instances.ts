@@ -1,18 +1,10 @@
-import { isClassless } from "./objects.ts";
+import { isClassless } from "../internal/objects.ts";
 
 const wireClasses = [Date, Map, Set, Error, ArrayBuffer];
 
 /** Returns whether an object is one of the built-in values that the wire format encodes. */
 export function isWireValue(object: object): boolean {
   return ArrayBuffer.isView(object) || wireClasses.some((wireClass) => object instanceof wireClass);
-}
-
-/** Returns the result of the object's `toJSON`, in an array; `undefined` without that method, or if it returns the object. */
-export function readJSONForm(object: object): [json: unknown] | undefined {
-  const { toJSON } = object as { toJSON?: unknown };
-  if (typeof toJSON !== "function") return undefined;
-  const json: unknown = toJSON.call(object);
-  return json === object ? undefined : [json];
 }
 
 /**
