@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { readBounded } from "../../internal/read-bounded.ts";
+import { readBounded } from "../../from/read-bounded.ts";
 
 /** Seen from this folder, and from that of the chunks of the built command, which is as deep. */
 const folder = new URL("../../../templates/", import.meta.url);
