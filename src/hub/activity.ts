@@ -57,7 +57,7 @@ export async function* watchActivity(
   let runningCount = running.length;
   let isChanged = true;
   const stop = history.onCall((record) => {
-    if (!conditions.every(({ condition, value }) => condition.matches(record, value))) return;
+    if (!conditions.every((condition) => condition.matches(record))) return;
     isChanged = true;
     const key = `${record.requestId} ${record.identity ?? ""}`;
     if (record.status === "running") {

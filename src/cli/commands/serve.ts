@@ -41,9 +41,11 @@ export const serve = defineCommand({
     const sources = kindOf(options) === "sources" ? toNamedSources(context.given) : [];
     const { config, ...place } = sources.length === 0 ? await readConfig(context) : toConfig(sources);
     const listen = options.stdio !== true && readPort(environment, options.port);
+    let announced: Promise<void> | undefined;
     const onStart = (hub: Hub) => {
       refuseOtherOrigins(hub.registry, sources);
-      if (listen !== false && !options.json) announce(hub, config.serve, context).catch(() => {}); // Ends the command.
+      if (listen === false || options.json) return;
+      announced = announce(hub, config.serve, context).catch(() => {}); // A failure ends the command.
     };
     const dev = options.dev === true;
     const hub = await startHub(config, { ...place, environment, listen, dev, onStart }, signal);
@@ -51,6 +53,7 @@ export const serve = defineCommand({
       const interrupted = signal.aborted ? Promise.resolve() : once(signal, "abort");
       const stopped = Promise.race([interrupted, crash.promise]);
       if (listen !== false) {
+        await announced;
         await printReady(hub, context);
         await stopped;
       } else {
