@@ -7,7 +7,7 @@ export interface Budget {
 /** What a walk may cost at most, and what it should cost. `npm run lab -- walk` fails above `max`. Lower it with the code. */
 export const budgets: Record<string, { max: Budget; target?: Budget }> = {
   execute: { max: { files: 6, functions: 14 }, target: { files: 6, functions: 14 } },
-  nested: { max: { files: 11, functions: 26 } },
+  nested: { max: { files: 9, functions: 25 } },
   "in-process": { max: { files: 15, functions: 53 }, target: { files: 8, functions: 24 } },
   port: { max: { files: 29, functions: 93 }, target: { files: 15, functions: 48 } },
   websocket: { max: { files: 30, functions: 94 }, target: { files: 17, functions: 52 } },
