@@ -103,9 +103,9 @@ export type GeneratedOperations<Declared = Register> = Declared extends {
  * settled.
  * @param to a URL, or a transport, which is closed with the client
  * @example
- * ```ts source="examples/client/main.ts#client"
+ * ```ts source="examples/guide/client.ts#client"
  * import { connect } from "@alkdev/operations/client";
- * import type { registry } from "./server.ts"; // erased: neither the registry nor a schema is loaded
+ * import type { registry } from "./client/server.ts"; // erased: neither the registry nor a schema is loaded
  *
  * const client = connect<typeof registry>(url, { token });
  *

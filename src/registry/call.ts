@@ -41,7 +41,7 @@ import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitCall, emitOutcome, reportListener } from "./reports.ts";
+import { emitCall, emitOutcome, reportListener, via } from "./reports.ts";
 import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
@@ -498,8 +498,8 @@ export class Call implements OperationContext {
   }
 
   /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
-  get via(): string | undefined {
-    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
+  get [via](): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent[via];
   }
 
   get env(): RegisteredEnv {

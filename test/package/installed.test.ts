@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -223,6 +232,17 @@ test("the tarball contains built modules, their types, docs and examples, and no
       "package/examples/README.md",
     ]),
   );
+});
+
+test("the package stays small: a third is the library, half the command with all packages that it uses", () => {
+  const sizeOf = (folder: string): number =>
+    readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+  const installed = join(consumer, "node_modules/@alkdev/operations");
+
+  expect(sizeOf(join(installed, "dist/cli"))).toBeLessThan(3_500_000);
+  expect(sizeOf(installed) - sizeOf(join(installed, "dist/cli"))).toBeLessThan(3_500_000);
 });
 
 test("publint has nothing to say", async () => {

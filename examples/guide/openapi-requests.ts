@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { documentFile as file, startShop } from "./server.ts";
+import { documentFile as file, startShop } from "./openapi-requests/server.ts";
 
 const shop = await startShop();
 const { origin } = shop;

@@ -5,7 +5,7 @@ import { OperationRegistry } from "@alkdev/operations";
 import { MCPClientLoader } from "@alkdev/operations/from-mcp";
 import { loadMCPConfig } from "@alkdev/operations/hub";
 
-const { servers, skipped } = await loadMCPConfig(fileURLToPath(new URL("mcp.json", import.meta.url)));
+const { servers, skipped } = await loadMCPConfig(fileURLToPath(new URL("mcp-config/mcp.json", import.meta.url)));
 console.log(Object.keys(servers), skipped);
 // #endregion read
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 
 process.env["PORT"] = "0"; // any free port
-const { listener, token, registry: tasks } = await import("./server.ts");
+const { listener, token, registry: tasks } = await import("./client/server.ts");
 const { url } = listener;
 
 // #region client
 import { connect } from "@alkdev/operations/client";
-import type { registry } from "./server.ts"; // erased: neither the registry nor a schema is loaded
+import type { registry } from "./client/server.ts"; // erased: neither the registry nor a schema is loaded
 
 const client = connect<typeof registry>(url, { token });
 

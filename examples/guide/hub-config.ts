@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 
-const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const fileOf = (name: string) => fileURLToPath(new URL(`hub-config/${name}`, import.meta.url));
 const environment = {
   GITHUB_TOKEN: "secret",
   SEARCH_KEY: "secret",
