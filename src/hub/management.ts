@@ -21,12 +21,11 @@ import {
   findTree,
   historyInput,
   historyOutput,
-  isAdmin,
   statsInput,
   statsOutput,
 } from "./call-queries.ts";
 import type { Hub } from "./hub.ts";
-import { callEventSchema, LiveCalls } from "./live-calls.ts";
+import { watchCalls } from "./live-calls.ts";
 import { hubScopes } from "./rules.ts";
 
 /** The parts of a hub that its own operations use. */
@@ -87,7 +86,7 @@ const reloadSchema = Type.Object({
 
 /** The operations with which the hub is managed, in the namespace `hub`. */
 export function managementOperations(hub: ManagedHub, history: CallHistory): IOperationDefinition[] {
-  const live = new LiveCalls(hub.registry, unrecordedOperations);
+  const readers = new Map<string, number>();
   const define = defineNamespace("hub", { accessControl: readAccess });
   return [
     define({
@@ -162,13 +161,14 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
     define({
       name: "calls",
       type: "subscription",
-      description: "Reports calls when they start and end: those of the caller, or of all callers with hub:admin.",
+      description:
+        "Reports each call when it starts, as a running one, and when it has ended: those of the caller, or of all callers with hub:admin.",
       inputSchema: Type.Object({
         operationId: Type.Optional(Type.String()),
         requestId: Type.Optional(Type.String({ description: "Only the call with this id and the calls below it." })),
       }),
-      outputSchema: callEventSchema,
-      handler: (filter, context) => live.watch(filter, context, isAdmin(context.identity)),
+      outputSchema: callSchema,
+      handler: (filter, context) => watchCalls(history, readers, filter, context),
     }),
     define({
       name: "stats",

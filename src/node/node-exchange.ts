@@ -102,7 +102,7 @@ export class NodeExchange implements Exchange {
   onClose(listener: () => void): void {
     const { outgoing, incoming } = this;
     if (outgoing.destroyed || incoming.socket.destroyed) return listener();
-    outgoing.on("close", listener);
+    outgoing.once("close", listener); // Connections refer to their last response.
     // Behind another response of the connection, which only a framework allows, Node does not report its end.
     if (outgoing.socket === null) incoming.socket.once("close", listener);
   }

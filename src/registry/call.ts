@@ -34,7 +34,6 @@ import {
   writeRequestFields,
   wrongOperationType,
 } from "../operation/inside.ts";
-import type { CallOrigin, IncomingExecution } from "./call-origin.ts";
 import type { MergedOptions } from "./client.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
@@ -42,10 +41,36 @@ import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitCall, emitOutcome, reportListener } from "./reports.ts";
+import { emitCall, emitOutcome, reportListener, via } from "./reports.ts";
 import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
+
+/** The request of another process, or of a peer in this one, that a call runs for. */
+export interface CallOrigin {
+  /** The request id of the caller. */
+  readonly requestId: string;
+  /** The call of the caller whose handler made this one. */
+  readonly parentRequestId?: string | undefined;
+  /** Number of calls of the caller that it is nested in. */
+  readonly depth: number;
+  /** Whether it, or a call that it is nested in, arrived from outside this process. */
+  readonly isRemote: boolean;
+  /** How it arrived, such as `http`. */
+  readonly via: string;
+  /** Receives the progress that the handler reports. */
+  reportProgress(progress: Progress): void;
+}
+
+/** A call for a request from outside. */
+export interface IncomingExecution {
+  /** Runs the call, once. Rejects with a `CallError`. */
+  run(input: unknown): Promise<ResponseEnvelope>;
+  /** Ends the call early with `ABORTED`. */
+  abort(reason: unknown): void;
+  /** Ends the call early with this error. */
+  end(error: CallError): void;
+}
 
 const checkedSteps = ["find", "scopes", "validate", "resource"] as const;
 
@@ -473,8 +498,8 @@ export class Call implements OperationContext {
   }
 
   /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
-  get via(): string | undefined {
-    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
+  get [via](): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent[via];
   }
 
   get env(): RegisteredEnv {

@@ -96,6 +96,7 @@ export class Lifetime {
   /** Records that the handler has ended, so that nothing ends the call early any more. */
   finish(): void {
     if (this.error !== undefined && this.hasStarted) reportLateResult(this.#operationId);
+    this.onEnd = undefined; // It refers to the result, which whoever may end the call would keep.
     this.#close();
   }
 

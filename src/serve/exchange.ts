@@ -1,4 +1,4 @@
-import { logger } from "../internal/log.ts";
+import { logger, reportFailure } from "../internal/log.ts";
 import { CallError, type Limits, validationError } from "../operation/inside.ts";
 import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
@@ -88,7 +88,7 @@ export async function handleSafely<E extends Exchange>(
   try {
     await handle(exchange);
   } catch (error) {
-    log.error("A server failed to handle a request: {error}", { error });
+    reportFailure(log, "A server failed to handle a request: {error}", error);
     replyProblem(exchange, 500, "The server failed to handle the request.");
   }
 }

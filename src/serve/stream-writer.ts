@@ -1,4 +1,4 @@
-import { logger } from "../internal/log.ts";
+import { logger, reportFailure } from "../internal/log.ts";
 import { deferTurn, startTimer } from "../internal/timers.ts";
 
 const log = logger("serve");
@@ -36,7 +36,7 @@ export async function runStream(sink: TextSink, run: RunStream, heartbeat?: Hear
     sink.end();
   } catch (error) {
     sink.breakOff(error);
-    if (!writer.isBroken) log.error("A stream broke off: {error}", { error });
+    if (!writer.isBroken) reportFailure(log, "A stream broke off: {error}", error);
   } finally {
     if (heartbeat !== undefined) beating.get(heartbeat)?.delete(writer);
   }

@@ -1,6 +1,6 @@
 import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
 import { FairShare } from "../../call/fair-share.ts";
-import { logger } from "../../internal/log.ts";
+import { logger, reportFailure } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import { accessDenied, checkScopes, isCallError, type Limits, resolveLimits } from "../../operation/inside.ts";
@@ -145,7 +145,7 @@ class MCPServer implements FetchServer {
       const options = { headers: added, data: toMeta({ error: refused.error.toJSON() }) };
       refusal = new RPCError(refused.status, isMalformed ? -32_700 : -32_000, refused.message, options);
     } else if (!(error instanceof RPCError)) {
-      log.error("A request to the MCP server failed: {error}", { error });
+      reportFailure(log, "A request to the MCP server failed: {error}", error);
       refusal = new RPCError(500, -32_603, "The server could not handle the request.");
     }
     const { status, headers: added } = refusal as RPCError;

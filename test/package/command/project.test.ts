@@ -402,18 +402,11 @@ describe("help", () => {
     for (const { examples } of commands) expect(examples.length).toBeGreaterThan(0);
   });
 
-  test("is complete in the page about the command", async () => {
+  test("the page about the command lists every command and error code", async () => {
     const { commands } = JSON.parse((await sandbox.run(["help", "--json"])).stdout);
     const page = readFileSync(join(root, "docs/command.md"), "utf8");
-    const [shared, ...sections] = page.split("\n## serve\n");
-    const missing = commands.flatMap(({ name, options }: { name: string; options: object }) => {
-      const section =
-        `## serve\n${sections[0]}`.split(/^(?=## )/m).find((text) => text.startsWith(`## ${name}\n`)) ?? "";
-      const names = [`operations ${name}`, ...Object.keys(options).map((option) => `--${option}`)];
-      return names
-        .filter((text) => !section.includes(text) && !shared!.includes(text))
-        .map((text) => `${name}: ${text}`);
-    });
+    // Its tables are written from the code; the options of short commands are in their help only.
+    const missing = commands.filter(({ name }: { name: string }) => !page.includes(`| \`${name}\` |`));
     expect(missing).toEqual([]);
     const codes = Object.values(errorCodesByExitCode).flat();
     expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
