@@ -11,6 +11,8 @@ const config: KnipConfig = {
         "{src,test,docs,scripts}/**/*.{test,test-d}.ts",
         "examples/*/{main,start,operations.config}.ts",
         "examples/*/operations/*.ts",
+        "examples/guide/*.ts",
+        "examples/guide/*/operations.config.ts",
         "src/cli/main.ts",
         "src/console/main.tsx",
         "scripts/*.{ts,mjs}",

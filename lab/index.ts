@@ -19,6 +19,10 @@ const programs: Record<string, { about: string } & ({ module: string } | { comma
   "mcp-clients": { about: "published MCP clients against our server", module: "./mcp/clients.ts" },
   "mcp-conformance": { about: "the official MCP suite, client and server", module: "./mcp/conformance.ts" },
   "server-tools": { about: "published tools against our HTTP server", module: "./served/main.ts" },
+  console: {
+    about: "the console of a hub in Chromium: its promises, its budgets, and pictures of its views",
+    command: ["vitest", "run", "--config", "lab/console/vitest.config.ts"],
+  },
   mounts: { about: "servers in Next, Deno and Bun", module: "./mounts.ts" },
   test: { about: "the tests of this folder", command: ["vitest", "run", "--config", "lab/vitest.config.ts"] },
   types: { about: "the compiler on this folder", command: ["tsc", "--noEmit", "-p", "lab"] },

@@ -10,6 +10,10 @@ const sources = join(root, "src/console");
 /** What the client loads for other addresses than those of HTTP. The page has no use for it. */
 const unusedWires = /client[\\/]over-(?:websocket|transport)\.ts$/;
 
+/** What every view needs is one file, so that the first view has few requests. */
+const common =
+  /node_modules[\\/](?:preact|@preact)|src[\\/](?:client|internal|operation|transport)|console[\\/](?:app|ui)/;
+
 /**
  * Builds the page of the console into a folder. Scripts and styles have the hash of their content in their names, so that
  * browsers keep them. The editor and other parts that are loaded on demand are chunks of their own.
@@ -31,6 +35,7 @@ export async function buildConsole(folder = join(root, "dist/console")): Promise
     entryFileNames: "[name]-[hash].js",
     chunkFileNames: "[name]-[hash].js",
     minify: { compress: true, mangle: true },
+    codeSplitting: { groups: [{ name: "common", test: common }] },
   });
   await bundle.close();
   const chunks = output.filter((item) => item.type === "chunk");

@@ -31,6 +31,7 @@ await bundle.write({
   format: "esm",
   entryFileNames: "[name].js",
   chunkFileNames: "chunks/[name].js",
+  comments: { jsdoc: false, legal: true, annotation: true }, // Editors read those of the declarations.
 });
 await bundle.close();
 

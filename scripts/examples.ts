@@ -21,16 +21,17 @@ const brokersOf: Record<string, BrokerName[]> = {
   "signed-identity": ["redis"],
 };
 
-/** Returns the names of all examples: the folders of `examples/` that contain a `main.ts`. */
-export function listExamples(): string[] {
+/** Returns the programs of all examples, relative to the root: `main.ts` of each folder, and the files of `examples/guide`. */
+export function listPrograms(): string[] {
   return readdirSync(resolve(root, "examples"), { recursive: true, encoding: "utf8" })
-    .flatMap((file) => /^([^/\\]+)[/\\]main\.ts$/.exec(file)?.[1] ?? [])
+    .map((file) => `examples/${file.replaceAll("\\", "/")}`)
+    .filter((path) => exampleOf(path) !== undefined)
     .sort();
 }
 
-/** Returns the path of an example's program, relative to the root. */
-export function programOf(example: string): string {
-  return `examples/${example}/main.ts`;
+/** Returns the name of the example that a path is the program of, such as `hub` or `calls`. */
+export function exampleOf(path: string): string | undefined {
+  return /^examples\/(?:([^/]+)\/main|guide\/([^/]+))\.ts$/.exec(path)?.slice(1).find(Boolean);
 }
 
 /** The output of an example and its duration in ms. `skipped` is the name of the broker that is not available. */
@@ -94,7 +95,7 @@ export class ExampleRunner implements AsyncDisposable {
   }
 
   async #start(path: string, file: string): Promise<ExampleResult> {
-    const [, example = ""] = path.split("/");
+    const example = exampleOf(path) ?? "";
     // Run the whole tour, including the optional parts.
     const args = example === "tour" ? ["--all", "--nats", "--redis"] : [];
     const prepared = await this.prepare(example, args);

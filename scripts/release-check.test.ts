@@ -18,9 +18,9 @@ test("a manifest with its addresses, the tag of its version and a dated changelo
 
 test("each missing address is named with the reason", () => {
   expect(findReleaseProblems({ ...ready, manifest: { version: "0.2.0" } })).toEqual([
-    'package.json has no "repository". npm refuses to publish with provenance unless it is the repository that the workflow runs in. Add it, see "Releasing" in CONTRIBUTING.md.',
-    'package.json has no "bugs". It is the address of the issues, which npm shows to users. Add it, see "Releasing" in CONTRIBUTING.md.',
-    'package.json has no "homepage". It is the address that npm links from the page of the package. Add it, see "Releasing" in CONTRIBUTING.md.',
+    'package.json has no "repository". npm refuses to publish with provenance unless it is the repository that the workflow runs in. Add it, see .github/RELEASING.md.',
+    'package.json has no "bugs". It is the address of the issues, which npm shows to users. Add it, see .github/RELEASING.md.',
+    'package.json has no "homepage". It is the address that npm links from the page of the package. Add it, see .github/RELEASING.md.',
   ]);
 });
 

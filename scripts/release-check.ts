@@ -29,7 +29,7 @@ export function findReleaseProblems({ manifest, changelog, tag }: ReleaseFacts):
   const version = String(manifest["version"]);
   const problems = Object.entries(addresses)
     .filter(([field]) => manifest[field] === undefined)
-    .map(([field, reason]) => `package.json has no "${field}". ${reason} Add it, see "Releasing" in CONTRIBUTING.md.`);
+    .map(([field, reason]) => `package.json has no "${field}". ${reason} Add it, see .github/RELEASING.md.`);
   if (tag !== `v${version}`) {
     const found = tag === undefined ? "RELEASE_TAG is not set" : `The tag is ${tag}`;
     problems.push(`${found}, but package.json has version ${version}. Tag the commit as v${version}.`);

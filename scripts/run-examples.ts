@@ -1,11 +1,11 @@
 /**
- * `npm run examples`: runs every `examples/<name>/main.ts`. An example checks itself and exits with a non-zero code if
+ * `npm run examples`: runs every example. An example checks itself and exits with a non-zero code if
  * a check fails. `npm run examples -- <name> [arguments]` runs one example in the terminal. Brokers are started as
  * needed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { ExampleRunner, listExamples, programOf } from "./examples.ts";
+import { ExampleRunner, exampleOf, listPrograms } from "./examples.ts";
 import { root } from "./subpaths.ts";
 
 const [name, ...args] = process.argv.slice(2);
@@ -14,7 +14,7 @@ process.exitCode = name === undefined ? await runAll() : await runOne(name);
 
 async function runAll(): Promise<number> {
   const count = { passed: 0, failed: 0 };
-  await runner.runAll(listExamples().map(programOf), (path, result) => {
+  await runner.runAll(listPrograms(), (path, result) => {
     if (result.skipped !== undefined) return console.log(`- ${path} is skipped: ${result.skipped} is missing`);
     const took = `${Math.round(result.durationMs)} ms`;
     if (result.exitCode === 0) {
@@ -32,14 +32,14 @@ async function runAll(): Promise<number> {
 }
 
 async function runOne(example: string): Promise<number> {
-  const known = listExamples();
-  if (!known.includes(example)) {
-    console.error(`No example is called "${example}". Examples: ${known.join(", ")}.`);
+  const found = listPrograms().find((path) => exampleOf(path) === example);
+  if (found === undefined) {
+    console.error(`No example is called "${example}". Examples: ${listPrograms().map(exampleOf).join(", ")}.`);
     return 2;
   }
   const prepared = await runner.prepare(example, args);
   if ("missing" in prepared) return 1; // The reason was already printed.
-  const program = ["--import", "tsx", programOf(example), ...args];
+  const program = ["--import", "tsx", found, ...args];
   const child = spawn(process.execPath, program, { cwd: root, env: prepared.env, stdio: "inherit" });
   process.on("SIGINT", () => {}); // Ctrl-C also reaches the example. Brokers are stopped after it.
   const [exitCode] = await once(child, "close");

@@ -9,8 +9,10 @@ import { operations } from "./operations.ts";
 const { token, hash } = createToken(); // Send the token to the client, and store the hash.
 const authenticate = bearerTokens([{ hash, identity: { id: "ada", scopes: ["tasks:write"] } }]);
 
+// #region two-lines
 const registry = createRegistry({ operations });
 const listener = await listen({ "/mcp": serveMCP(registry, { name: "tasks", authenticate }) });
+// #endregion two-lines
 console.log(`Serving MCP at ${listener.url}/mcp`);
 
 // #endregion serve

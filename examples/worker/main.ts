@@ -8,7 +8,7 @@ import { createWorkerTransport } from "@alkdev/operations/transport-worker";
 const worker = new Worker(new URL("worker.mjs", import.meta.url));
 const registry = new OperationRegistry();
 await registry.follow(peerSource(createWorkerTransport(worker)));
-await registry.waitFor("math.countPrimes", { timeout: 10_000 }); // the worker is starting
+await registry.waitFor("math.countPrimes", { timeout: 60_000 }); // the worker is starting
 
 const { data } = await registry.execute<{ count: number }>("math.countPrimes", { below: 10_000 });
 console.log(data.count, "primes");

@@ -1,4 +1,4 @@
-import type { Difference } from "./differences.ts";
+import { type Difference, findDifferences } from "./differences.ts";
 import type { Expectation, Pair } from "./judge.ts";
 
 /** The value at a JSON pointer. */
@@ -39,6 +39,45 @@ function withoutIds(text: unknown): string {
 /** Replaces the hash at the end of the names of tools. */
 function withoutHash(text: unknown, length: number): string {
   return String(text).replace(new RegExp(`_[0-9a-f]{${length}}\\b`, "g"), "_#");
+}
+
+const digitsOfOutput: Expectation["explains"] = ({ path, current }) =>
+  /\/drift(\/\d+(\/message)?)?$/.test(path) && JSON.stringify(current).includes(digits);
+
+const hashOfTool: Expectation["explains"] = ({ reference, current }) =>
+  typeof reference === "string" &&
+  /_[0-9a-f]{16}/.test(String(current)) &&
+  withoutHash(reference, 10) === withoutHash(current, 16);
+
+/** What one run of the command printed, with JSON as objects. */
+interface Output {
+  readonly args: readonly string[];
+  readonly stdout: readonly unknown[];
+  readonly stderr: readonly unknown[];
+}
+
+/** The outputs of the run of the command that a difference is in. */
+function outputsOf(pair: Pair, difference: Difference): { reference: Output; current: Output } {
+  const empty: Output = { args: [], stdout: [], stderr: [] }; // A case that does not end has no output.
+  const { reference, current } = partOf(pair, difference, 2) as { reference?: Output; current?: Output };
+  return { reference: reference ?? empty, current: current ?? empty };
+}
+
+/** The lines of an output without the operations of the hub itself, in lists, JSON and types. */
+function withoutHub({ stdout }: Output): unknown[] {
+  let isHub = false;
+  return stdout.flatMap((line) => {
+    if (Array.isArray(line)) return [line.filter((one) => at(one, "/namespace") !== "hub")];
+    if (line === "  hub: {") isHub = true;
+    const isLeftOut = isHub || line === "" || /^hub\.\w+\t/.test(String(line));
+    if (line === "  };") isHub = false;
+    return isLeftOut ? [] : [line];
+  });
+}
+
+/** Replaces what the command and its messages call the program. */
+function withoutProgram(text: unknown): string {
+  return String(text).replaceAll("npx @alkdev/operations ", "operations ");
 }
 
 /** The differences between the reference and the current version that are wanted. */
@@ -97,14 +136,36 @@ export const expectations: readonly Expectation[] = [
       JSON.stringify(current) === '[{},{"bearer":[]}]',
   },
   {
+    id: "anonymous-allowed",
+    what: "With allowAnonymous, callers without credentials are answered even if no operation is theirs to call.",
+    wanted: "design 9.1 [v4]: Without credentials: 401 from every server, unless allowAnonymous: true",
+    kinds: ["mcp"],
+    explains: (difference, pair) => {
+      const { reference, current } = partOf(pair, difference, 3);
+      const isSame = at(reference, "/body/error/message") === "Authentication is required.";
+      return isSame && at(reference, "/status") === 401 && at(current, "/status") === 200;
+    },
+  },
+  {
+    id: "json-in-sessions",
+    what: "A response in a session is JSON. It was an event stream with one message.",
+    wanted:
+      "design 9.4: Streamable HTTP, which has both; the issue of the servers bounds the CPU of a call in a session",
+    kinds: ["mcp"],
+    explains: ({ path, reference, current }, pair) => {
+      if (/\/headers\/content-type$/.test(path))
+        return reference === "text/event-stream" && current === "application/json";
+      const message = at(reference, "/0/1/data");
+      if (!/\/body$/.test(path) || message === undefined || (reference as unknown[]).length !== 2) return false;
+      return findDifferences(message, current).every((one) => hashOfTool(one, pair) || digitsOfOutput(one, pair));
+    },
+  },
+  {
     id: "tool-hash",
     what: "Names of tools that need a hash have 16 hexadecimal digits of it, not 10.",
     wanted: "issue of the servers, defect 4: 64 bits of SHA-256 at least",
     kinds: ["mcp"],
-    explains: ({ reference, current }) =>
-      typeof reference === "string" &&
-      /_[0-9a-f]{16}/.test(String(current)) &&
-      withoutHash(reference, 10) === withoutHash(current, 16),
+    explains: hashOfTool,
   },
   {
     id: "stream-end",
@@ -125,8 +186,7 @@ export const expectations: readonly Expectation[] = [
     what: "Numbers beyond 2^53 in data of HTTP and MCP are reported as drift.",
     wanted: "design 5 [v4]: an integer beyond 2^53 has lost digits already: `mismatch`; digits are not kept",
     kinds: ["output", "call", "client", "openapi", "http", "middleware", "mcp", "peer", "websocket", "subscription"],
-    explains: ({ path, current }) =>
-      /\/drift(\/\d+(\/message)?)?$/.test(path) && JSON.stringify(current).includes(digits),
+    explains: digitsOfOutput,
   },
   {
     id: "digits-in-command",
@@ -138,6 +198,124 @@ export const expectations: readonly Expectation[] = [
       const error = path.replace(/\/error\/.*$/, "/error/message");
       return path.includes("/error/") && /a number that JavaScript would round/.test(String(at(pair.current, error)));
     },
+  },
+  {
+    id: "value-of-option",
+    what: "The message about an invalid timeout shows the value.",
+    wanted: "issue of the core, item 2: one set of call options, which one function checks",
+    kinds: ["ending"],
+    explains: ({ path, reference, current }) =>
+      /\/message$/.test(path) &&
+      /must be a number of milliseconds above 0, or Infinity\.?$/.test(String(reference)) &&
+      String(current).replace(/, not (?:"[^"]*"|\S+?)(\.?)$/, "$1") === reference,
+  },
+  {
+    id: "hub-operations",
+    what: "A hub has more operations of its own, and says more about its calls.",
+    wanted: "design 11 and 13: management is operations, and the console uses nothing else",
+    kinds: ["types", "command"],
+    explains: (difference, pair) => {
+      const { reference, current } = outputsOf(pair, difference);
+      const [before, after] = [withoutHub(reference), withoutHub(current)];
+      const isSame = JSON.stringify(before) === JSON.stringify(after);
+      if (/^\/result\/\d+\/stdout\//.test(difference.path)) return isSame;
+      // Only a list without any operation says so.
+      const isEmpty = after.every((line) => Array.isArray(line) && line.length === 0);
+      return isSame && isEmpty && reference.stderr[0] === "No operation was found." && current.stderr.join("") === "";
+    },
+  },
+  {
+    id: "one-object",
+    what: "The parts of `allOf` are one object in types, beside the operations of the hub that are new.",
+    wanted: "design 1 [v4]: one model of a schema",
+    kinds: ["types"],
+    explains: (difference, pair) =>
+      /^\/result\/\d+\/stdout\//.test(difference.path) &&
+      withoutHub(outputsOf(pair, difference).reference).some((line) => String(line).includes("} & {")),
+  },
+  {
+    id: "doctor",
+    what: "`doctor` checks Node, the configuration, its port and its sources, and names what needs trust.",
+    wanted:
+      "design 12 [v4]: trust is of a folder; the question shows every field that is not on a list of harmless ones",
+    kinds: ["command"],
+    explains: (difference, pair) => {
+      const { args, stdout } = outputsOf(pair, difference).current;
+      const isUntrusted = stdout.some((line) => String(line).includes("Its folder is not trusted"));
+      return args[0] === "doctor" && isUntrusted && /\/stdout\/\d+$/.test(difference.path);
+    },
+  },
+  {
+    id: "similar-key",
+    what: "The warning about a key that the schema does not describe suggests a similar one.",
+    wanted: "design 1 [v4]: one model of a schema; design 12: `key=value`",
+    kinds: ["command"],
+    explains: ({ path, reference, current }) =>
+      /\/stderr\/\d+$/.test(path) &&
+      String(current).replace(/ Did you mean "[^"]*"\?$/, "") === reference &&
+      current !== reference,
+  },
+  {
+    id: "code-of-error",
+    what: "Errors of the command show their code.",
+    wanted: "design 12 [v4]: errors show their code",
+    kinds: ["command"],
+    explains: ({ path, reference, current }) =>
+      /\/stderr\/\d+$/.test(path) &&
+      withoutProgram(String(current).replace(/^error [A-Z_]+:/, "error:")) === reference &&
+      current !== reference,
+  },
+  {
+    id: "name-of-program",
+    what: "Messages and help call the program `npx @alkdev/operations`.",
+    wanted: "design 12 [v4]: `npx @alkdev/operations …` is what docs and messages say",
+    kinds: ["command"],
+    explains: ({ reference, current }) =>
+      typeof reference === "string" && current !== reference && withoutProgram(current) === reference,
+  },
+  {
+    id: "commands",
+    what: "The help lists more commands.",
+    wanted: "design 12 [v4]: `operations calls [-f]`, `operations sources`",
+    kinds: ["command"],
+    explains: (difference, pair) => {
+      const { current } = partOf(pair, difference, 2);
+      return at(current, "/args/0") === "--help" && JSON.stringify(current).includes("calls       Print the calls of");
+    },
+  },
+  {
+    id: "input-in-words",
+    what: "`describe` prints a call with `key=value`.",
+    wanted: "design 12 [v4]: `describe` shows `key=value`",
+    kinds: ["command"],
+    explains: ({ path, reference, current }) =>
+      /\/stdout\/\d+$/.test(path) &&
+      /^ {2}operations (?:call|subscribe) .* --input /.test(String(reference)) &&
+      /^ {2}npx @alkdev\/operations (?:call|subscribe) /.test(String(current)),
+  },
+  {
+    id: "one-model",
+    what: "Examples are valid, and the parts of `allOf` are one object in a signature.",
+    wanted: "design 1 [v4]: one model of a schema",
+    kinds: ["command"],
+    explains: ({ path }, pair) => {
+      const [operation] = /^\/result\/\d+\/stdout\/\d+(?=\/(?:signature$|example))/.exec(path) ?? [];
+      if (operation === undefined) return false;
+      const schemas = ["inputSchema", "outputSchema"].map((name) => at(pair.current, `${operation}/${name}`));
+      return path.endsWith("/signature") ? JSON.stringify(schemas).includes('"allOf"') : true;
+    },
+  },
+  {
+    id: "reports-of-hub",
+    what: "In a hub, the registry logs what a source left out or changed, with the name of the source.",
+    wanted:
+      "design 8 [v4]: `onReport({ imported, skipped, warnings })` everywhere, one warning each in the log without it",
+    kinds: ["types", "command"],
+    explains: ({ path, reference, current }) =>
+      /\/stderr\/\d+$/.test(path) &&
+      String(current).replace("[alkdev.operations.registry] openapi:", "[alkdev.operations.from.openapi] ") ===
+        reference &&
+      current !== reference,
   },
   {
     id: "parent-of-execute",

@@ -14,7 +14,7 @@ import { type Library, loadLibrary } from "./library.ts";
 import type { Plan } from "./plan.ts";
 
 /** Time after which a case counts as hanging. */
-const limitMs = 10_000;
+const limitMs = 60_000;
 
 const { values } = parseArgs({
   options: {

@@ -100,6 +100,7 @@ const given = process.argv.slice(2);
 const wanted = given.filter((part) => !sides.includes(part as Side));
 const chosen = sides.filter((side) => given.includes(side) || !sides.some((each) => given.includes(each)));
 const queue = (await Promise.all(revisions.map(listScenarios))).flat();
+if (queue.length === 0) throw new Error("The suite lists no scenarios with these names, or it does not start.");
 const runs: Run[] = [];
 const server = await startConformanceServer();
 try {
@@ -142,7 +143,7 @@ async function listScenarios(revision: string): Promise<Scenario[]> {
 }
 
 function runSuite(args: readonly string[]): Promise<{ code: number; output: string }> {
-  const shim = fileURLToPath(new URL("mcp/glob-shim.mjs", import.meta.url));
+  const shim = fileURLToPath(new URL("glob-shim.mjs", import.meta.url));
   const env = { ...process.env, TSX_TSCONFIG_PATH: join(root, "tsconfig.json"), NO_COLOR: "1" };
   return new Promise((resolve) => {
     const options = { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 };

@@ -1,15 +1,21 @@
 /**
  * `npm run lab -- walk <walk>`: lists the files and named functions of `src/` that one warm call uses, with all ends that the
- * package has in this process.
+ * package has in this process, or that a command runs in a process of its own.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../scripts/subpaths.ts";
+import { listSources } from "../../test/package/imports.ts";
 import { readOptions } from "../read-options.ts";
-import { measure, type Stops, subtract, type Walk } from "./measure.ts";
+import { type Budget, budgets, exceeds } from "./budgets.ts";
+import { findLongFunctions } from "./long-functions.ts";
+import { type ColdWalk, measure, type Stops, subtract, toStops, type Walk } from "./measure.ts";
 import { input, registry } from "./operations.ts";
 import { startCallOfHub, startHTTP, startMCP } from "./servers.ts";
 import { startImportedHTTP, startMCPProgram } from "./sources.ts";
 import { startInProcess, startOverNATS, startOverRedis, startPort, startWebSocket } from "./transports.ts";
 
-const walks: Record<string, { about: string; start(): Promise<Walk> }> = {
+const walks: Record<string, { about: string; start(): Promise<Walk | ColdWalk> }> = {
   execute: { about: "registry.execute", start: () => startLocal("walk.echo") },
   nested: {
     about: "registry.execute of a handler that makes one context.call: all of it, and what the nested call adds",
@@ -22,14 +28,15 @@ const walks: Record<string, { about: string; start(): Promise<Walk> }> = {
   redis: { about: "Redis, both ends", start: startOverRedis },
   http: { about: "serveHTTP with listen and bearerTokens, the server only", start: startHTTP },
   mcp: { about: "serveMCP with listen and bearerTokens, tools/call over HTTP, the server only", start: startMCP },
-  "call-hub": { about: "the command `operations call` on a running hub, both ends", start: startCallOfHub },
+  "call-hub": { about: "the command `operations call` on a running hub, cold, the client only", start: startCallOfHub },
   "http-import": { about: "a GET of an OpenAPI source, the client only", start: startImportedHTTP },
   "mcp-stdio": { about: "a tool of an MCP program, the client only", start: startMCPProgram },
 };
 
 const help = `Usage: npm run lab -- walk [walk ...] [--list]
 
-Counts the source files and named functions that the fourth call of an operation runs through, by precise coverage.
+Counts the source files and named functions that the fourth call of an operation runs through, by precise coverage, and
+fails if a walk is longer than its budget. Without names, also lists functions of more than 60 lines.
 
 Walks (default: all):
 ${Object.entries(walks)
@@ -49,18 +56,35 @@ async function startLocal(id: "walk.echo" | "walk.outer"): Promise<Walk> {
 }
 
 async function measureWalk(name: string): Promise<Stops> {
-  const { call, close } = await walks[name]!.start();
+  const walk = await walks[name]!.start();
   try {
-    return await measure(call);
+    return "run" in walk ? toStops(await walk.run()) : await measure(walk.call);
   } finally {
-    await close();
+    await walk.close();
   }
 }
 
 function print(name: string, stops: Stops): void {
-  const functions = [...stops.values()].reduce((sum, names) => sum + names.length, 0);
-  console.log(`${name.padEnd(22)} ${String(stops.size).padStart(3)} files ${String(functions).padStart(4)} functions`);
+  const found = { files: stops.size, functions: [...stops.values()].reduce((sum, names) => sum + names.length, 0) };
+  const { max, target } = budgets[name] ?? {};
+  const isTooLong = exceeds(found, max);
+  const marks = [max && `at most ${format(max)}`, target && `target ${format(target)}`, isTooLong && "TOO LONG"];
+  console.log([name.padEnd(22), format(found).padStart(8), ...marks.filter(Boolean)].join("  "));
+  if (isTooLong) process.exitCode = 1;
   if (values.list) for (const [file, names] of stops) console.log(`  ${file}: ${names.join(", ")}`);
+}
+
+function format({ files, functions }: Budget): string {
+  return `${files}/${functions}`;
+}
+
+function printLongFunctions(): void {
+  console.log("\nFunctions of more than 60 lines:");
+  for (const file of listSources()) {
+    for (const { name, line, lines } of findLongFunctions(readFileSync(join(root, "src", file), "utf8"))) {
+      console.log(`  src/${file}:${line} ${name}, ${lines} lines`);
+    }
+  }
 }
 
 const chosen = positionals.length > 0 ? positionals : Object.keys(walks);
@@ -74,3 +98,4 @@ for (const name of chosen) {
   print(name, stops);
   if (name === "nested") print("nested beyond execute", subtract(stops, await measureWalk("execute")));
 }
+if (positionals.length === 0) printLongFunctions();

@@ -1,4 +1,4 @@
-import { Session } from "node:inspector/promises";
+import { type Profiler, Session } from "node:inspector/promises";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "../../scripts/subpaths.ts";
@@ -9,6 +9,16 @@ export type Call = () => Promise<unknown>;
 /** A started walk: its call, and a function that closes all ends. */
 export interface Walk {
   call: Call;
+  close(): Promise<void>;
+}
+
+/** What a script ran, as V8 reports it. */
+export type ScriptCoverage = Profiler.ScriptCoverage;
+
+/** A started walk whose call is the first one of another process. */
+export interface ColdWalk {
+  /** Makes the call, and returns what the process ran. */
+  run(): Promise<ScriptCoverage[]>;
   close(): Promise<void>;
 }
 
@@ -29,6 +39,11 @@ export async function measure(call: Call): Promise<Stops> {
   await call();
   const { result } = await session.post("Profiler.takePreciseCoverage");
   session.disconnect();
+  return toStops(result);
+}
+
+/** Returns the functions that ran at least once. */
+export function toStops(result: readonly ScriptCoverage[]): Stops {
   const stops: Stops = new Map();
   for (const { url, functions } of result) {
     if (!url.startsWith("file:")) continue;

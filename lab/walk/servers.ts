@@ -1,20 +1,19 @@
 /** Walks through servers. Clients that are not part of the package do not count. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import { bearerTokens, hashToken } from "@alkdev/operations/auth";
 import { createHub } from "@alkdev/operations/hub";
 import { listen } from "@alkdev/operations/node";
 import { serveHTTP } from "@alkdev/operations/serve-http";
 import { serveMCP } from "@alkdev/operations/serve-mcp";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { checkPositionals, parseArguments } from "../../src/cli/arguments.ts";
-import type { CommandContext } from "../../src/cli/command.ts";
-import { loadCommand } from "../../src/cli/commands.ts";
-import { OutputStream } from "../../src/cli/output-stream.ts";
-import type { Walk } from "./measure.ts";
+import { root } from "../../scripts/subpaths.ts";
+import type { ColdWalk, ScriptCoverage, Walk } from "./measure.ts";
 import { input, registry } from "./operations.ts";
 
 const token = "a-token-of-the-walk-with-enough-characters";
@@ -60,45 +59,26 @@ export async function startMCP(): Promise<Walk> {
   return { call, close };
 }
 
-/** `operations call walk.echo --input … --hub …`: the command, its client, and the hub. All of them count. */
-export async function startCallOfHub(): Promise<Walk> {
+/** `operations call walk.echo text=hello --hub …` in a process of its own: the command and its client, with what loading runs. */
+export async function startCallOfHub(): Promise<ColdWalk> {
   const folder = mkdtempSync(join(tmpdir(), "walk-"));
   writeFileSync(join(folder, "walk.mjs"), moduleSource);
   const config = { sources: { walk: { modules: "." } }, serve: { port: 0 }, access: { tokens } };
   const hub = await createHub(config, { folder });
-  const environment = { OPERATIONS_TOKEN: token };
-  const call = async () => {
-    const command = await loadCommand("call");
-    const args = ["walk.echo", "--input", JSON.stringify(input), "--hub", hub.url!];
-    const { positionals, options, given } = parseArguments(args, command.options);
-    checkPositionals("call", command, positionals);
-    const printed: string[] = [];
-    const target = {
-      write(text: string, done: () => void) {
-        printed.push(text);
-        done();
-      },
-    };
-    const stream = new OutputStream(target as never, environment, false);
-    await command.run({
-      positionals,
-      given,
-      options: options as CommandContext["options"],
-      environment,
-      folder,
-      stdout: stream,
-      stderr: stream,
-      print: (text) => stream.write(text),
-      signal: new AbortController().signal,
-      operation: undefined,
-    });
-    expectEcho(printed.join(""));
+  const coverage = join(folder, "coverage");
+  const args = [join(root, "src/cli/main.ts"), "call", "walk.echo", `text=${input.text}`, "--hub", hub.url!];
+  const env = { ...process.env, OPERATIONS_TOKEN: token, NODE_V8_COVERAGE: coverage };
+  const run = async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, ...args], { env });
+    expectEcho(stdout);
+    const [file] = readdirSync(coverage);
+    return JSON.parse(readFileSync(join(coverage, file!), "utf8")).result as ScriptCoverage[];
   };
   const close = async () => {
     await hub.close();
     rmSync(folder, { recursive: true });
   };
-  return { call, close };
+  return { run, close };
 }
 
 /** The module of the hub: `walk.echo` again. */

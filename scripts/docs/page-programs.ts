@@ -8,7 +8,7 @@ export interface PageProgram {
   path: string;
   /** The line of the block, from 1. */
   line: number;
-  /** The example that contains the program. It determines the required brokers. */
+  /** The example that contains the program, by its path. It determines the required brokers. */
   example: string;
   content: string;
   /** The output that the page shows in the next block, if that block has `output="…"`. */
@@ -21,7 +21,7 @@ export function listPagePrograms(path: string, text: string): PageProgram[] {
   let last: PageProgram | undefined;
   mapFences(text, ({ line, attributes: { program, source = "", output }, content }) => {
     if (program !== undefined) {
-      last = { path, line, example: /^examples\/([^/]+)\//.exec(source)?.[1] ?? "", content };
+      last = { path, line, example: source.replace(/#.*/, ""), content };
       programs.push(last);
     } else {
       if (last !== undefined && output !== undefined) last.shown = content;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type ExampleRunner, listExamples } from "../examples.ts";
+import { type ExampleRunner, listPrograms as listExamplePrograms } from "../examples.ts";
 import type { Count } from "../run-step.ts";
 import { root } from "../subpaths.ts";
 import { findOrphans } from "./indexes.ts";
@@ -11,7 +11,7 @@ import { listPrograms, syncPage } from "./sync.ts";
 /** Index pages, with the files that each must link. */
 const indexes: Record<string, () => string[]> = {
   "docs/README.md": () => findFiles("docs", /\.md$/).filter((path) => path !== "docs/README.md"),
-  "examples/README.md": () => listExamples().map((name) => `examples/${name}`),
+  "examples/README.md": () => listExamplePrograms().map((path) => path.replace(/\/main\.ts$/, "")),
 };
 
 /** Number of pages that are up to date, and the problems of the others. */

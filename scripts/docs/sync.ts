@@ -4,6 +4,7 @@ import { mapFences } from "./fences.ts";
 import { findBrokenLinks, type LinkingPage } from "./links.ts";
 import { isShownTruly } from "./output.ts";
 import { readRegion } from "./regions.ts";
+import { fillTables } from "./tables.ts";
 
 /** A page with filled code blocks, and its problems as `path:line: reason`. */
 export interface SyncedPage {
@@ -24,7 +25,8 @@ export async function syncPage(
 ): Promise<SyncedPage> {
   const { root, path, text } = page;
   try {
-    return fillPage(page, await readOutputs(root, text, readOutput), packed);
+    const filled = fillPage(page, await readOutputs(root, text, readOutput), packed);
+    return { ...filled, text: await fillTables(filled.text) };
   } catch (error) {
     return { text, problems: [`${path}:${messageOf(error)}`] };
   }

@@ -25,7 +25,7 @@ export interface ServedCalls extends AsyncDisposable {
  * @param transport an event target carries each frame as a `CustomEvent`. Pass a `PendingRequestMap` to make calls over the
  * same transport, and close the map yourself.
  * @example
- * ```ts source="examples/websocket/main.ts#serve"
+ * ```ts source="examples/guide/websocket.ts#serve"
  * const http = createServer();
  * const transport = await createWebSocketServer({
  *   server: http,

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import { withDeadline } from "../call/deadline.ts";
 import { HTTPCaller } from "../client/over-http.ts";
 import { findHub } from "../hub/state-folder.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import { waitFor } from "../internal/wait.ts";
-import { CallError, isCallError, withDeadline } from "../operation/inside.ts";
+import { CallError, isCallError } from "../operation/inside.ts";
 import type { CommandContext } from "./command.ts";
 import { type FoundOperation, type hubOptions, type Target, timeoutsOf, toHubURL } from "./target.ts";
 

@@ -83,6 +83,7 @@ export function coerce(text: string, shapes: readonly Shape[]): unknown {
  * key would be ignored. A schema that describes other properties, or none, has no unknown keys.
  */
 export function describeUnknownKeys(pairs: readonly string[], schema: unknown): string {
+  if (pairs.length === 0) return "";
   const shapes = membersOf(modelOf(schema).root);
   const known = namesIn(shapes);
   if (known.length === 0 || shapes.some((shape) => shape.isOpen)) return "";

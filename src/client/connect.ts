@@ -1,3 +1,4 @@
+import { withDeadline } from "../call/deadline.ts";
 import type { SignIdentity } from "../call/outgoing/index.ts";
 import { assertObject } from "../internal/objects.ts";
 import {
@@ -13,7 +14,6 @@ import {
   type SubscribeOptions,
   toData,
   unwrap,
-  withDeadline,
 } from "../operation/inside.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { WebSocketTransportOptions } from "../transport/websocket/web-socket-client.ts";
@@ -103,9 +103,9 @@ export type GeneratedOperations<Declared = Register> = Declared extends {
  * settled.
  * @param to a URL, or a transport, which is closed with the client
  * @example
- * ```ts source="examples/client/main.ts#client"
+ * ```ts source="examples/guide/client.ts#client"
  * import { connect } from "@alkdev/operations/client";
- * import type { registry } from "./server.ts"; // erased: neither the registry nor a schema is loaded
+ * import type { registry } from "./client/server.ts"; // erased: neither the registry nor a schema is loaded
  *
  * const client = connect<typeof registry>(url, { token });
  *

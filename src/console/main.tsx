@@ -1,7 +1,7 @@
 import { effect } from "@preact/signals";
 import { Component, type ComponentChildren, render } from "preact";
 import { clearActivity, followActivity, live } from "./app/activity.ts";
-import { hasScope, loadStatus, status, toCallError } from "./app/hub.ts";
+import { loadStatus, mayReadCalls, status, toCallError } from "./app/hub.ts";
 import { listenForKeys } from "./app/keys.ts";
 import { applyPreferences } from "./app/preferences.ts";
 import { followAddress, hrefTo, route } from "./app/router.ts";
@@ -41,7 +41,7 @@ function viewOf(view: string, rest: string): [title: string, view: ComponentChil
   if (view === "sources") return ["Sources", <Sources selected={rest} />];
   if (view === "access") return ["Access", <Access />];
   const missing = (
-    <Empty title="No such page">
+    <Empty isView title="No such page">
       <p>
         <a href={hrefTo("")}>Go to the overview</a>
       </p>
@@ -81,7 +81,7 @@ function followSession(): void {
     const { signal } = signedOut;
     loadStatus().then(
       () => {
-        if (hasScope("hub:read") || hasScope("hub:admin")) return followActivity(signal);
+        if (mayReadCalls()) return followActivity(signal);
         live.value = { kind: "off", reason: "Your identity has no scope hub:read." };
       },
       (error) => {

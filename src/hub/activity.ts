@@ -1,13 +1,12 @@
 import type { Static } from "typebox";
 import { BoundedMap } from "../internal/bounded.ts";
 import { pause } from "../internal/wait.ts";
-import { type Identity, type OperationContext, overloaded, Type } from "../operation/inside.ts";
+import { type OperationContext, Type } from "../operation/inside.ts";
 import { callSchema, isAdmin } from "./call-queries.ts";
 import { type CallRecord, conditionsOf, type RecordConditions } from "./call-records.ts";
 import type { History } from "./history.ts";
+import { enterReaders } from "./live-calls.ts";
 
-/** Maximum number of readers that have the same identity. */
-const maxReaders = 10;
 /** Maximum number of running calls that a reader remembers between two reports. */
 const maxStarted = 1_000;
 
@@ -51,14 +50,14 @@ export async function* watchActivity(
 ): AsyncGenerator<Report> {
   const filter: RecordConditions = isAdmin(identity) ? {} : { identity: identity?.id ?? null };
   const conditions = conditionsOf(filter);
-  const leave = enter(readers, identity);
+  const leave = enterReaders("hub.activity", readers, identity);
   const started = new BoundedMap<string, CallRecord>(maxStarted);
   const running = history.findRunning({ ...filter, limit: 10_000 });
   let report = { started: 0, succeeded: 0, failed: 0, skipped: 0, calls: running.slice(0, limit).map(withoutPayload) };
   let runningCount = running.length;
   let isChanged = true;
   const stop = history.onCall((record) => {
-    if (!conditions.every(({ condition, value }) => condition.matches(record, value))) return;
+    if (!conditions.every((condition) => condition.matches(record))) return;
     isChanged = true;
     const key = `${record.requestId} ${record.identity ?? ""}`;
     if (record.status === "running") {
@@ -93,17 +92,4 @@ export async function* watchActivity(
 
 function withoutPayload({ payload: _, ...record }: CallRecord): Report["calls"][number] {
   return record;
-}
-
-/** Counts a reader. Throws if its identity has too many. */
-function enter(readers: Map<string, number>, identity: Identity | undefined): () => void {
-  const key = identity?.id ?? "";
-  const count = readers.get(key) ?? 0;
-  if (count >= maxReaders) throw overloaded("Too many subscriptions of hub.activity have the same caller", maxReaders);
-  readers.set(key, count + 1);
-  return () => {
-    const left = readers.get(key)! - 1;
-    if (left === 0) readers.delete(key);
-    else readers.set(key, left);
-  };
 }

@@ -1,9 +1,11 @@
+import type { TOptional } from "typebox";
 import { type Identity, isOperator, type OperationContext, Type } from "../operation/inside.ts";
 import { minuteMs, Summary } from "./call-counts.ts";
 import {
   type CallPayload,
   type CallRecord,
   columns,
+  filters,
   type RecordConditions,
   type RecordFilter,
 } from "./call-records.ts";
@@ -23,7 +25,7 @@ const maxPeriods = 1_500;
 const hourMs = 3_600_000;
 
 /** The parts of a history that are queried. */
-export type CallHistory = Pick<History, "records" | "findRunning" | "state">;
+export type CallHistory = Pick<History, "records" | "findRunning" | "state" | "onCall">;
 
 const schemas = Object.fromEntries(Object.entries(columns).map(([name, { schema }]) => [name, schema]));
 
@@ -35,20 +37,14 @@ export const callSchema = Type.Object({
   error: Type.Optional(Type.Object({ message: Type.String(), details: Type.Optional(Type.Unknown()) })),
 });
 
-const time = (description: string) => Type.Optional(Type.Number({ description }));
+const { id: _, requestId: _2, parents: _3, operations: _4, ...publicFilters } = filters;
+const inputs = Object.fromEntries(
+  Object.entries(publicFilters).map(([name, { schema }]) => [name, Type.Optional(schema)]),
+);
 
 /** Input of `hub.history`. */
 export const historyInput = Type.Object({
-  operationId: Type.Optional(Type.String({ description: "Id of an operation; * matches any characters." })),
-  identity: Type.Optional(Type.String({ description: "Only calls of this caller." })),
-  source: Type.Optional(Type.String({ description: "Only calls of operations of this source." })),
-  via: Type.Optional(Type.String({ description: "Only calls that arrived this way, such as http or mcp." })),
-  status: Type.Optional(Type.Enum(["succeeded", "failed"])),
-  code: Type.Optional(Type.String({ description: "Only calls that failed with this code." })),
-  minDuration: Type.Optional(Type.Number({ description: "Only calls that took at least this time, in milliseconds." })),
-  roots: Type.Optional(Type.Boolean({ description: "Only calls that no other call made." })),
-  since: time("Only calls that ended at this time or later, in milliseconds since the epoch."),
-  until: time("Only calls that ended before this time, in milliseconds since the epoch."),
+  ...(inputs as { [Name in keyof typeof publicFilters]: TOptional<(typeof publicFilters)[Name]["schema"]> }),
   before: Type.Optional(Type.Integer({ description: "The field next of the previous page." })),
   limit: Type.Integer({ default: 50, minimum: 1, maximum: 1_000 }),
 });
@@ -61,6 +57,8 @@ export const historyOutput = Type.Object({
   ),
 });
 
+const optionalTime = (description: string) => Type.Optional(Type.Number({ description }));
+
 const numbers = {
   calls: Type.Integer(),
   failed: Type.Integer(),
@@ -72,8 +70,8 @@ const numbers = {
 
 /** Input of `hub.stats`. */
 export const statsInput = Type.Object({
-  since: time("In milliseconds since the epoch, rounded down to a minute; an hour ago without it."),
-  until: time("In milliseconds since the epoch, rounded up to a minute; now without it."),
+  since: optionalTime("In milliseconds since the epoch, rounded down to a minute; an hour ago without it."),
+  until: optionalTime("In milliseconds since the epoch, rounded up to a minute; now without it."),
   step: Type.Optional(
     Type.Number({
       minimum: minuteMs,

@@ -1,4 +1,4 @@
-import type { Static, TObject } from "typebox";
+import type { Static, TObject, TSchema } from "typebox";
 import { createGlobs } from "../internal/globs.ts";
 import { Type } from "../operation/index.ts";
 import type { SQLValue } from "./sqlite.ts";
@@ -101,37 +101,75 @@ export interface CallPayload {
   error?: { message: string; details?: unknown };
 }
 
-/** Conditions for records. All of them must hold. */
-export interface RecordConditions {
-  /** The record with this id. */
-  id?: number | undefined;
-  /** Calls with this id. */
-  requestId?: string | undefined;
-  /** Calls that calls with these ids made. */
-  parents?: readonly string[] | undefined;
-  /** Calls of this operation. */
-  operationId?: string | undefined;
-  /** Calls of the operations whose ids match; `*` matches any characters. */
-  operations?: string | undefined;
-  /** Calls of this caller; `null` for anonymous ones. */
-  identity?: string | null | undefined;
-  /** Calls of operations of this source. */
-  source?: string | undefined;
-  /** Calls that arrived this way. */
-  via?: string | undefined;
-  /** Calls with this status. */
-  status?: CallRecord["status"] | undefined;
-  /** Calls that failed with this code. */
-  code?: string | undefined;
-  /** Calls that took at least this time, in ms. */
-  minDuration?: number | undefined;
-  /** Only calls that no other call made. */
-  roots?: boolean | undefined;
-  /** Calls that ended at this time or later, in milliseconds since the epoch. */
-  since?: number | undefined;
-  /** Calls that ended before this time, in milliseconds since the epoch. */
-  until?: number | undefined;
+/** How a value of a record is compared with that of a filter: in SQL, with one `?` for the latter, and in memory. */
+interface Comparison {
+  sql(expression: string): string;
+  toSQL?(value: never): SQLValue;
+  matches(value: never): (own: never) => boolean;
 }
+
+const comparisons = {
+  is: { sql: (of) => `${of} IS ?`, matches: (value) => (own) => own === (value ?? undefined) },
+  isIn: {
+    sql: (of) => `${of} IN (SELECT value FROM json_each(?))`,
+    toSQL: (values: readonly string[]) => JSON.stringify(values),
+    matches: (values: readonly string[]) => (own: string) => values.includes(own),
+  },
+  isLike: { sql: (of) => `${of} GLOB ?`, toSQL: toGlob, matches: (pattern: string) => createGlobs([pattern]) },
+  isMissing: {
+    sql: (of) => `(${of} IS NULL) = ?`,
+    toSQL: (isMissing: boolean) => Number(isMissing),
+    matches: (isMissing: boolean) => (own: unknown) => (own === undefined) === isMissing,
+  },
+  isAtLeast: { sql: (of) => `${of} >= ?`, matches: (least: number) => (own: number) => own >= least },
+  isBelow: { sql: (of) => `${of} < ?`, matches: (most: number) => (own: number) => own < most },
+} satisfies Record<string, Comparison>;
+
+/** A way to select records. */
+interface Filter {
+  /** The column that is compared, or when the call ended. */
+  readonly of: keyof Columns | "end";
+  readonly by: keyof typeof comparisons;
+  readonly schema: TSchema;
+  /** Whether an index finds the records in the order of their ids, and whether it has parts of records with close ids. */
+  readonly index?: "whole" | "in parts" | undefined;
+}
+
+const text = (description: string) => Type.String({ description });
+const number = (description: string) => Type.Number({ description });
+
+function filter<T extends TSchema>(of: Filter["of"], by: Filter["by"], schema: T, index?: Filter["index"]) {
+  return { of, by, schema, index };
+}
+
+/** The filters for records, of which the first one with an index uses it. `null` as identity selects anonymous callers. */
+export const filters = {
+  id: filter("id", "is", Type.Integer(), "whole"),
+  requestId: filter("requestId", "is", Type.String(), "in parts"),
+  parents: filter("parentRequestId", "isIn", Type.Array(Type.String()), "in parts"),
+  operationId: filter("operationId", "is", text("Id of an operation; * matches any characters."), "whole"),
+  identity: filter("identity", "is", text("Only calls of this caller."), "whole"),
+  operations: filter("operationId", "isLike", Type.String()),
+  source: filter("source", "is", text("Only calls of operations of this source.")),
+  via: filter("via", "is", text("Only calls that arrived this way, such as http or mcp.")),
+  status: filter("status", "is", Type.Enum(["succeeded", "failed"])),
+  code: filter("code", "is", text("Only calls that failed with this code.")),
+  minDuration: filter("duration", "isAtLeast", number("Only calls that took at least this time, in milliseconds.")),
+  roots: filter("parentRequestId", "isMissing", Type.Boolean({ description: "Only calls that no other call made." })),
+  since: filter(
+    "end",
+    "isAtLeast",
+    number("Only calls that ended at this time or later, in milliseconds since the epoch."),
+  ),
+  until: filter("end", "isBelow", number("Only calls that ended before this time, in milliseconds since the epoch.")),
+};
+
+type FilterValues = { -readonly [Name in keyof typeof filters]: Static<(typeof filters)[Name]["schema"]> };
+
+/** The values of {@link filters}. All of them must hold. */
+export type RecordConditions = {
+  [Name in keyof FilterValues]?: FilterValues[Name] | (Name extends "identity" ? null : never) | undefined;
+};
 
 /** Selects a page of records. */
 export interface RecordFilter extends RecordConditions {
@@ -148,75 +186,45 @@ export interface RecordPage {
   readonly next: number | undefined;
 }
 
-/** How a condition is expressed in SQL, with one `?` for its value, and in memory. */
-interface Condition<T> {
-  readonly sql: string;
-  /** Whether an index finds the records in the order of their ids. */
-  readonly isIndexed?: true;
-  /** Whether that index has parts of records with close ids. */
-  readonly isInParts?: true;
-  readonly toSQL?: (value: T) => SQLValue;
-  readonly matches: (record: CallRecord, value: T) => boolean;
-}
-
-type Conditions = {
-  readonly [Name in keyof RecordConditions]-?: Condition<NonNullable<RecordConditions[Name]> | null>;
-};
-
-const endOf = ({ startedAt, duration }: CallRecord) => startedAt + duration;
-
 /** Returns a pattern for `GLOB` of SQLite, in which only `*` has a meaning. */
 export function toGlob(pattern: string): string {
   return pattern.replaceAll(/[[?]/g, "[$&]");
 }
 
-/** The index that is used is that of the first condition that has one. */
-export const conditions: Conditions = {
-  id: { sql: "id = ?", isIndexed: true, matches: (record, id) => record.id === id },
-  requestId: { sql: "request = ?", isIndexed: true, isInParts: true, matches: (record, id) => record.requestId === id },
-  parents: {
-    sql: "parent IN (SELECT value FROM json_each(?))",
-    isIndexed: true,
-    isInParts: true,
-    toSQL: (ids) => JSON.stringify(ids),
-    matches: ({ parentRequestId: parent }, ids) => parent !== undefined && ids!.includes(parent),
-  },
-  operationId: { sql: "operation = ?", isIndexed: true, matches: ({ operationId }, id) => operationId === id },
-  identity: { sql: "identity IS ?", isIndexed: true, matches: (record, id) => record.identity === (id ?? undefined) },
-  operations: {
-    sql: "operation GLOB ?",
-    toSQL: (pattern) => toGlob(pattern!),
-    matches: ({ operationId }, pattern) => createGlobs([pattern!])(operationId),
-  },
-  source: { sql: "source = ?", matches: (record, source) => record.source === source },
-  via: { sql: "via = ?", matches: (record, via) => record.via === via },
-  status: { sql: "status = ?", matches: (record, status) => record.status === status },
-  code: { sql: "code = ?", matches: (record, code) => record.code === code },
-  minDuration: { sql: "duration >= ?", matches: ({ duration }, least) => duration >= least! },
-  roots: {
-    sql: "(parent IS NULL) = ?",
-    toSQL: (roots) => (roots ? 1 : 0),
-    matches: ({ parentRequestId }, roots) => (parentRequestId === undefined) === roots,
-  },
-  since: { sql: "start + duration >= ?", matches: (record, time) => endOf(record) >= time! },
-  until: { sql: "start + duration < ?", matches: (record, time) => endOf(record) < time! },
-};
+/** A filter with a value. */
+export interface Condition extends Pick<Filter, "index"> {
+  /** Its SQL, with one `?` for the value. */
+  readonly sql: string;
+  readonly value: SQLValue;
+  matches(record: CallRecord): boolean;
+}
 
-/** The conditions that a filter has, in the order of {@link conditions}. */
-export function conditionsOf(filter: RecordConditions): Array<{ condition: Condition<unknown>; value: unknown }> {
-  return Object.entries(conditions).flatMap(([name, condition]) => {
-    const value = filter[name as keyof RecordConditions];
-    return value === undefined ? [] : [{ condition: condition as Condition<unknown>, value }];
+/** Returns the conditions of a filter, in the order of {@link filters}. */
+export function conditionsOf(values: RecordConditions): Condition[] {
+  return Object.entries<Filter>(filters).flatMap(([name, { of, by, index }]) => {
+    const value = values[name as keyof RecordConditions] as never;
+    if (value === undefined) return [];
+    const { sql, toSQL = (given: SQLValue) => given, matches }: Comparison = comparisons[by];
+    const isMatch = matches(value);
+    const read = (record: CallRecord) => (of === "end" ? record.startedAt + record.duration : record[of]);
+    return [
+      {
+        index,
+        sql: sql(of === "end" ? "start + duration" : columns[of].column),
+        value: toSQL(value),
+        matches: (record) => isMatch(read(record) as never),
+      },
+    ];
   });
 }
 
 /** Finds records in memory, which are in the order of their ids, the oldest first. */
-export function findIn(records: readonly CallRecord[], { before, limit, ...filter }: RecordFilter): CallRecord[] {
-  const all = conditionsOf(filter);
+export function findIn(records: readonly CallRecord[], { before, limit, ...values }: RecordFilter): CallRecord[] {
+  const conditions = conditionsOf(values);
   const found = records.filter(
     (record) =>
       (before === undefined || record.id === undefined || record.id < before) &&
-      all.every(({ condition, value }) => condition.matches(record, value)),
+      conditions.every((condition) => condition.matches(record)),
   );
   return found.slice(-limit).reverse();
 }

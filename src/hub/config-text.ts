@@ -2,7 +2,7 @@ import { extname, relative } from "node:path";
 import { getNodeValue, type ParseError, parseTree, printParseErrorCode, stripComments, visit } from "jsonc-parser";
 import { parse as parseTOML, TomlError } from "smol-toml";
 import { isMap, isNode, isSeq, parseDocument } from "yaml";
-import { readBounded } from "../internal/read-bounded.ts";
+import { readBounded } from "../from/read-bounded.ts";
 import { quote, toReason } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
 import { isNestedDeeper } from "../transport/json-depth.ts";

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { readBounded } from "../from/read-bounded.ts";
 import { getOwn, isDataObject, setOwn } from "../internal/objects.ts";
-import { readBounded } from "../internal/read-bounded.ts";
 import { quote } from "../internal/text.ts";
 import { isReference } from "./config.ts";
 import { type ConfigPath, type ConfigProblem, maxDepth } from "./config-text.ts";

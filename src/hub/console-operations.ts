@@ -38,7 +38,8 @@ const stepSchema = Type.Object({
   reason: Type.Optional(Type.String({ description: "Why the step failed, or what decides." })),
 });
 
-const statusSchema = Type.Object({
+/** Output of `hub.status`. */
+export const statusSchema = Type.Object({
   identity: Type.Object({
     id: Type.String(),
     scopes: strings("Rights of the caller."),
@@ -50,6 +51,7 @@ const statusSchema = Type.Object({
     dev: Type.Boolean({ description: "Whether modules are loaded again when they change." }),
     doors: strings("How calls may arrive: http, mcp, websocket."),
     url: Type.Optional(Type.String()),
+    config: Type.Optional(Type.String({ description: "Path of its configuration, for administrators." })),
     history: Type.Object({
       file: Type.Optional(Type.String()),
       keep: Type.Optional(Type.String()),
@@ -59,7 +61,16 @@ const statusSchema = Type.Object({
   now: Type.Number({ description: "The clock of the hub, in milliseconds since the epoch." }),
 });
 
-const accessSchema = Type.Object({
+/** Output of `hub.check`. */
+export const checkSchema = Type.Object({
+  steps: Type.Array(stepSchema),
+  errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+    description: "What is wrong with the input.",
+  }),
+});
+
+/** Output of `hub.access`. */
+export const accessSchema = Type.Object({
   identities: Type.Array(
     Type.Object({
       id: Type.String(),
@@ -111,12 +122,7 @@ export function consoleOperations(hub: ConsoleHub, history: History): IOperation
         id: Type.String({ description: "Id of the operation." }),
         input: Type.Optional(Type.Unknown()),
       }),
-      outputSchema: Type.Object({
-        steps: Type.Array(stepSchema),
-        errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
-          description: "What is wrong with the input.",
-        }),
-      }),
+      outputSchema: checkSchema,
       handler: ({ id, input }, { identity }) => {
         limitChecks(identity);
         return checkCall(hub, id, input, identity);

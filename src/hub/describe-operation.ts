@@ -26,9 +26,11 @@ export function describeOperation(id: string, { registry, config, source }: Know
   );
   const ruled = new Set(fromRules.flatMap(({ scopes }) => scopes));
   const others = entry.access.requiredScopes.filter((scope) => !ruled.has(scope));
-  const isOfSource = source !== undefined && source.plan.options.accessControl !== undefined;
-  const own =
-    others.length === 0 ? [] : [{ from: isOfSource ? ("source" as const) : ("operation" as const), scopes: others }];
+  const ofSource = new Set(source?.plan.options.accessControl?.requiredScopes);
+  const own = [
+    { from: "operation" as const, scopes: others.filter((scope) => !ofSource.has(scope)) },
+    { from: "source" as const, scopes: others.filter((scope) => ofSource.has(scope)) },
+  ].filter(({ scopes }) => scopes.length > 0);
   const tool = describeTool(entry, "modern");
   return {
     ...(source !== undefined && { provenance: toProvenance(entry.spec._meta, source) }),

@@ -162,22 +162,22 @@ export class RecordFile {
    */
   find({ before = Number.MAX_SAFE_INTEGER, limit, ...filter }: RecordFilter): RecordPage {
     const all = conditionsOf(filter);
-    const indexed = all.find(({ condition }) => condition.isIndexed);
+    const indexed = all.find(({ index }) => index !== undefined);
     const others = all.filter((one) => one !== indexed);
     const ids = this.#idsOf(filter, before);
     const scanned = others.length === 0 ? limit : maxScanned;
-    let range = `FROM calls WHERE ${indexed?.condition.sql ?? "true"} AND id < ? AND id >= ?`;
-    const values: SQLValue[] = [...(indexed === undefined ? [] : [toValue(indexed)]), ids.before, ids.first];
-    if (indexed?.condition.isInParts === true) {
+    let range = `FROM calls WHERE ${indexed?.sql ?? "true"} AND id < ? AND id >= ?`;
+    const values: SQLValue[] = [...(indexed === undefined ? [] : [indexed.value]), ids.before, ids.first];
+    if (indexed?.index === "in parts") {
       range += ` AND id >> ${partBits} IN (SELECT value FROM json_each(?))`;
       values.push(partsOf(ids));
     }
     range += " ORDER BY id DESC";
-    const where = others.length === 0 ? "" : `WHERE ${others.map(({ condition }) => condition.sql).join(" AND ")}`;
+    const where = others.length === 0 ? "" : `WHERE ${others.map(({ sql }) => sql).join(" AND ")}`;
     // SQLite reads the rows of the inner query one by one, and ends when the outer one has enough.
     const rows = this.#database.all(
       `${selectCalls.replace("FROM calls", `FROM (SELECT * ${range} LIMIT ?)`)} ${where} LIMIT ?`,
-      [...values, scanned, ...others.map(toValue), limit],
+      [...values, scanned, ...others.map(({ value }) => value), limit],
     );
     const records = rows.map(toRecord);
     if (records.length === limit) return { records, next: records.at(-1)!.id };
@@ -266,10 +266,6 @@ function partsOf({ first, before }: { first: number; before: number }): string {
   const part = (id: number) => Math.floor(id / 2 ** partBits);
   const count = Math.max(part(before) - part(first) + 1, 0);
   return JSON.stringify(Array.from({ length: count }, (_, index) => part(first) + index));
-}
-
-function toValue({ condition, value }: ReturnType<typeof conditionsOf>[number]): SQLValue {
-  return condition.toSQL === undefined ? (value as SQLValue) : condition.toSQL(value);
 }
 
 function toRecord(row: SQLRow): CallRecord {

@@ -12,7 +12,7 @@ import {
   type RegistryCore,
 } from "../registry/inside.ts";
 import type { Environment } from "./config-variables.ts";
-import { type Connection, type ConnectionState, type ConnectionStatus, KeptConnection } from "./keep-connected.ts";
+import { type Connection, type ConnectionState, KeptConnection } from "./keep-connected.ts";
 import type { Restrict } from "./rules.ts";
 import type { RunningCalls } from "./running-calls.ts";
 
@@ -26,9 +26,6 @@ const maxReportLines = 100;
 
 /** What a source is connected to. */
 export type SourceKind = "modules" | "openapi" | "mcp" | "nats" | "redis" | "websocket";
-
-/** Status of a source, which is `closed` after the hub was closed. */
-export type SourceStatus = ConnectionStatus;
 
 /** State of a source of a hub. The reason never contains secrets of the configuration. */
 export interface SourceState extends ConnectionState {

@@ -212,6 +212,7 @@ export class Hub implements AsyncDisposable {
       dev: this.#options.dev === true,
       doors: this.url === undefined ? [] : doors,
       ...(this.url !== undefined && { url: this.url }),
+      ...(isAdmin && this.#host.file !== undefined && { config: this.#host.file }),
       history: {
         ...(isAdmin && file !== undefined && { file }),
         ...(keep !== undefined && { keep }),

@@ -18,7 +18,8 @@ export { findConfig, type LoadConfigOptions, type LoadedConfig, loadConfig } fro
 export { type ResolveConfigOptions, resolveConfig } from "./config-resolve.ts";
 export type { Environment } from "./config-variables.ts";
 export { createHub, type Hub, type HubOptions, type ReloadSummary } from "./hub.ts";
-export type { SourceKind, SourceState, SourceStatus } from "./hub-source.ts";
+export type { SourceKind, SourceState } from "./hub-source.ts";
+export type { ConnectionStatus as SourceStatus } from "./keep-connected.ts";
 export {
   type LoadMCPConfigOptions,
   loadMCPConfig,

@@ -1,29 +1,15 @@
-import { CallError, type Identity, type OperationContext, overloaded, Type } from "../operation/inside.ts";
-import type { OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
-import { columns } from "./call-records.ts";
+import { CallError, type Identity, type OperationContext, overloaded } from "../operation/inside.ts";
+import { isAdmin } from "./call-queries.ts";
+import type { CallRecord } from "./call-records.ts";
+import type { History } from "./history.ts";
 
-/** Maximum number of events that a slow reader has not read. */
+/** Maximum number of calls that a slow reader has not read. */
 const maxUnread = 1_000;
 /** Maximum number of readers that have the same identity. */
 const maxReaders = 10;
 const tooSlow = "The reader of hub.calls is too slow. Subscribe again, or to one operation.";
 
-const { requestId, parentRequestId, operationId, identity, via, code } = columns;
-
-/** An event of a call that starts or ends. */
-export const callEventSchema = Type.Object({
-  kind: Type.Enum(["started", "succeeded", "failed"]),
-  requestId: requestId.schema,
-  parentRequestId: parentRequestId.schema,
-  operationId: operationId.schema,
-  identity: identity.schema,
-  via: via.schema,
-  timestamp: Type.Number({ description: "In milliseconds since the epoch." }),
-  duration: Type.Optional(Type.Number({ description: "In milliseconds; missing when the call starts." })),
-  code: code.schema,
-});
-
-/** Selects events of calls. */
+/** Selects calls. */
 export interface LiveFilter {
   /** Only calls of this operation. */
   operationId?: string | undefined;
@@ -31,106 +17,77 @@ export interface LiveFilter {
   requestId?: string | undefined;
 }
 
-type LiveEvent = ReturnType<typeof toLiveEvent>;
-
-interface Reader {
-  readonly identity: Identity | undefined;
-  readonly unread: LiveEvent[];
-  isTooSlow: boolean;
-  matches(event: LiveEvent): boolean;
-  wake(): void;
-}
-
-/** Reports calls to readers. Each event is created once for all of them. */
-export class LiveCalls {
-  readonly #registry: OperationRegistry;
-  readonly #ignored: ReadonlySet<string>;
-  readonly #readers = new Set<Reader>();
-  #stop = () => {};
-
-  /** @param ignored - ids of operations whose calls are not reported */
-  constructor(registry: OperationRegistry, ignored: readonly string[]) {
-    this.#registry = registry;
-    this.#ignored = new Set(ignored);
-  }
-
-  /** Yields the events from now on: those of the caller, or of all callers. */
-  async *watch(
-    filter: LiveFilter,
-    { identity, signal }: OperationContext,
-    seesAll: boolean,
-  ): AsyncGenerator<LiveEvent> {
-    const own = [...this.#readers].filter((reader) => reader.identity?.id === identity?.id);
-    if (own.length >= maxReaders)
-      throw overloaded("Too many subscriptions of hub.calls have the same caller", maxReaders);
-    const isSelected = createFilter(filter);
-    const reader: Reader = {
-      identity,
-      unread: [],
-      isTooSlow: false,
-      matches: (event) => (seesAll || event.identity === identity?.id) && isSelected(event),
-      wake: () => {},
-    };
-    const wake = () => reader.wake();
-    signal.addEventListener("abort", wake);
-    this.#add(reader);
-    try {
-      while (!signal.aborted) {
-        const [...events] = reader.unread.splice(0);
-        yield* events;
-        if (reader.isTooSlow) throw new CallError("OVERFLOW", tooSlow);
-        if (reader.unread.length === 0 && !signal.aborted) {
-          await new Promise<void>((resolve) => {
-            reader.wake = resolve;
-          });
-        }
-      }
-    } finally {
-      signal.removeEventListener("abort", wake);
-      this.#remove(reader);
+/**
+ * Yields each call when it starts, as a running one, and when it has ended: those of the caller, or of all callers with
+ * `hub:admin`. The record of a call is created once for all readers.
+ * @param readers - number of readers by identity
+ */
+export async function* watchCalls(
+  history: Pick<History, "onCall">,
+  readers: Map<string, number>,
+  filter: LiveFilter,
+  { identity, signal }: OperationContext,
+): AsyncGenerator<Omit<CallRecord, "payload">> {
+  const leave = enterReaders("hub.calls", readers, identity);
+  const seesAll = isAdmin(identity);
+  const isSelected = createFilter(filter);
+  const unread: CallRecord[] = [];
+  let isTooSlow = false;
+  let wake = () => {};
+  const stop = history.onCall((record) => {
+    if (!(seesAll || record.identity === identity?.id) || !isSelected(record)) return;
+    if (unread.length < maxUnread) unread.push(record);
+    else {
+      isTooSlow = true;
+      stop();
     }
-  }
-
-  #add(reader: Reader): void {
-    this.#readers.add(reader);
-    if (this.#readers.size === 1) this.#stop = this.#registry.on("call", (event) => this.#onCall(event));
-  }
-
-  #remove(reader: Reader): void {
-    if (this.#readers.delete(reader) && this.#readers.size === 0) this.#stop();
-  }
-
-  #onCall(event: RegistryCallEvent): void {
-    if (event.kind === "progressed" || event.kind === "yielded" || this.#ignored.has(event.operationId)) return;
-    const shared = toLiveEvent(event);
-    for (const reader of this.#readers) {
-      if (!reader.matches(shared)) continue;
-      if (reader.unread.length < maxUnread) reader.unread.push(shared);
-      else {
-        reader.isTooSlow = true;
-        this.#remove(reader);
-      }
-      reader.wake();
+    wake();
+  });
+  const onAbort = () => wake();
+  signal.addEventListener("abort", onAbort);
+  try {
+    while (!signal.aborted) {
+      for (const { payload: _, ...call } of unread.splice(0)) yield call;
+      if (isTooSlow) throw new CallError("OVERFLOW", tooSlow);
+      if (unread.length > 0 || signal.aborted) continue;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    stop();
+    leave();
   }
 }
 
-function createFilter({ operationId, requestId }: LiveFilter): (event: LiveEvent) => boolean {
-  const tree = new Set([requestId]);
-  return (event) => {
-    if (operationId !== undefined && event.operationId !== operationId) return false;
-    if (requestId === undefined) return true;
-    const isBelow = event.parentRequestId !== undefined && tree.has(event.parentRequestId);
-    if (isBelow && event.kind === "started") tree.add(event.requestId);
-    const isSelected = tree.has(event.requestId);
-    if (isSelected && event.kind !== "started") tree.delete(event.requestId);
-    return isSelected;
+/** Counts a reader of an operation, and returns the function that ends it. Throws if its identity has too many. */
+export function enterReaders(
+  operationId: string,
+  readers: Map<string, number>,
+  identity: Identity | undefined,
+): () => void {
+  const key = identity?.id ?? "";
+  const count = readers.get(key) ?? 0;
+  if (count >= maxReaders)
+    throw overloaded(`Too many subscriptions of ${operationId} have the same caller`, maxReaders);
+  readers.set(key, count + 1);
+  return () => {
+    const left = readers.get(key)! - 1;
+    if (left === 0) readers.delete(key);
+    else readers.set(key, left);
   };
 }
 
-function toLiveEvent(event: Extract<RegistryCallEvent, { kind: "started" | "succeeded" | "failed" }>) {
-  const { kind, requestId, parentRequestId, operationId, identity, via = "code", timestamp } = event;
-  const duration = kind === "started" ? undefined : event.duration;
-  const code = kind === "failed" ? event.error.code : undefined;
-  return { kind, requestId, parentRequestId, operationId, identity: identity?.id, via, timestamp, duration, code };
+function createFilter({ operationId, requestId }: LiveFilter): (call: CallRecord) => boolean {
+  const tree = new Set([requestId]);
+  return (call) => {
+    if (operationId !== undefined && call.operationId !== operationId) return false;
+    if (requestId === undefined) return true;
+    const isBelow = call.parentRequestId !== undefined && tree.has(call.parentRequestId);
+    if (isBelow && call.status === "running") tree.add(call.requestId);
+    const isSelected = tree.has(call.requestId);
+    if (isSelected && call.status !== "running") tree.delete(call.requestId);
+    return isSelected;
+  };
 }

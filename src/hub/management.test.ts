@@ -117,8 +117,8 @@ test("without the scopes of the hub, only the operations that a caller may call 
     return [total, ...operations.map(({ namespace, name }) => `${namespace}.${name}`)];
   };
   expect(await ids(undefined)).toEqual([1, "hub.operations"]);
-  expect(await ids(eve)).toEqual([3, "hub.operations", "task.create", "task.createTwo"]);
-  expect(await ids(eve, { limit: 1 })).toEqual([3, "hub.operations"]);
+  expect(await ids(eve)).toEqual([3, "task.create", "task.createTwo", "hub.operations"]);
+  expect(await ids(eve, { limit: 1 })).toEqual([3, "task.create"]);
   expect(await ids(eve, { query: "create task", limit: 1 })).toEqual([2, "task.create"]);
   expect(await ids(eve, { id: "task.createTwo" })).toEqual([1, "task.createTwo"]);
   expect(await ids(eve, { id: "task.unknown" })).toEqual([0]);
@@ -178,7 +178,7 @@ test("calls that a call made are found although their times are rounded", () => 
   const all = [record(1, "early", 100, 1.7), record(2, "late", 103, 1), record(3, "root", 102, 2.6)];
   for (const one of [...all, record(4, "other", 200, 1)]) records.add(one);
 
-  const history = { records, findRunning: () => [], state: { lost: 0 } };
+  const history = { records, findRunning: () => [], state: { lost: 0 }, onCall: () => () => {} };
   const { calls } = findTree(history, all[2]!, { identity: admin } as OperationContext);
   expect(calls.map(({ requestId }) => requestId)).toEqual(["root", "early", "late"]);
 });
@@ -331,21 +331,21 @@ test("the message of an unexpected error is recorded for callers with hub:admin 
 test("live calls are those of the caller, or all with hub:admin", async () => {
   const read = async (identity: Identity, count: number, input = {}) => {
     const seen: string[] = [];
-    const events = registry.subscribe<{ kind: string; identity: string }>("hub.calls", input, { identity });
+    const events = registry.subscribe<{ status: string; identity: string }>("hub.calls", input, { identity });
     const first = events.next();
     await setImmediate(); // The handler starts after some microtasks.
     await call("task.create", bob);
     await call("task.create", ada);
     for (let event = await first; ; event = await events.next()) {
-      seen.push(`${event.value.data.kind} ${event.value.data.identity}`);
+      seen.push(`${event.value.data.status} ${event.value.data.identity}`);
       if (seen.length === count) break;
     }
     await events.return?.();
     return seen;
   };
-  expect(await read(ada, 2)).toEqual(["started ada", "succeeded ada"]);
-  expect(await read(admin, 4)).toEqual(["started bob", "succeeded bob", "started ada", "succeeded ada"]);
-  expect(await read(admin, 2, { operationId: "task.create" })).toEqual(["started bob", "succeeded bob"]);
+  expect(await read(ada, 2)).toEqual(["running ada", "succeeded ada"]);
+  expect(await read(admin, 4)).toEqual(["running bob", "succeeded bob", "running ada", "succeeded ada"]);
+  expect(await read(admin, 2, { operationId: "task.create" })).toEqual(["running bob", "succeeded bob"]);
 });
 
 test("a reader of live calls that is too slow fails, and one that leaves is forgotten", async () => {
@@ -353,7 +353,7 @@ test("a reader of live calls that is too slow fails, and one that leaves is forg
   const first = events.next();
   await setImmediate(); // The handler starts after some microtasks.
   for (let count = 0; count < 501; count++) await call("task.create", ada);
-  expect(await first).toMatchObject({ value: { data: { kind: "started" } } });
+  expect(await first).toMatchObject({ value: { data: { status: "running" } } });
   const readAll = async () => {
     for await (const { data } of events) expect(data).toMatchObject({ operationId: "task.create" });
   };

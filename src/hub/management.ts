@@ -21,12 +21,11 @@ import {
   findTree,
   historyInput,
   historyOutput,
-  isAdmin,
   statsInput,
   statsOutput,
 } from "./call-queries.ts";
 import type { Hub } from "./hub.ts";
-import { callEventSchema, LiveCalls } from "./live-calls.ts";
+import { watchCalls } from "./live-calls.ts";
 import { hubScopes } from "./rules.ts";
 
 /** The parts of a hub that its own operations use. */
@@ -44,6 +43,18 @@ const maxFacets = 200;
 const maxBriefLength = 160;
 
 const counts = Type.Record(Type.String(), Type.Integer());
+
+/** The number of operations by the values of each filter. */
+export const facetsSchema = Type.Object(
+  { source: counts, namespace: counts, tag: counts, type: counts },
+  { description: "Numbers of the operations that match the query, by the value of each filter; at most 200 each." },
+);
+
+/** Output of `hub.call`. */
+export const callTreeSchema = Type.Object({
+  calls: Type.Array(callSchema),
+  isCut: Type.Boolean({ description: "Whether there are more calls below it." }),
+});
 
 const readAccess = { requiredScopes: [], requiredScopesAny: [hubScopes.read, hubScopes.admin] };
 
@@ -75,7 +86,7 @@ const reloadSchema = Type.Object({
 
 /** The operations with which the hub is managed, in the namespace `hub`. */
 export function managementOperations(hub: ManagedHub, history: CallHistory): IOperationDefinition[] {
-  const live = new LiveCalls(hub.registry, unrecordedOperations);
+  const readers = new Map<string, number>();
   const define = defineNamespace("hub", { accessControl: readAccess });
   return [
     define({
@@ -108,15 +119,7 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
       outputSchema: Type.Object({
         operations: Type.Array(Type.Unknown({ description: "The spec of an operation, and the name of its source." })),
         total: Type.Integer({ description: "Number of operations that match, before the limit." }),
-        facets: Type.Optional(
-          Type.Object(
-            { source: counts, namespace: counts, tag: counts, type: counts },
-            {
-              description:
-                "Numbers of the operations that match the query, by the value of each filter; at most 200 each.",
-            },
-          ),
-        ),
+        facets: Type.Optional(facetsSchema),
       }),
       handler: (input, { identity }) => findOperations(hub, input, identity),
     }),
@@ -146,10 +149,7 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
           Type.String({ description: "Id of the call, if it has no record yet. The newest one with this id." }),
         ),
       }),
-      outputSchema: Type.Object({
-        calls: Type.Array(callSchema),
-        isCut: Type.Boolean({ description: "Whether there are more calls below it." }),
-      }),
+      outputSchema: callTreeSchema,
       errors: { CALL_NOT_FOUND: Type.Object({}) },
       handler: (input, context) => {
         const hasKey = input.id !== undefined || input.requestId !== undefined;
@@ -161,13 +161,14 @@ export function managementOperations(hub: ManagedHub, history: CallHistory): IOp
     define({
       name: "calls",
       type: "subscription",
-      description: "Reports calls when they start and end: those of the caller, or of all callers with hub:admin.",
+      description:
+        "Reports each call when it starts, as a running one, and when it has ended: those of the caller, or of all callers with hub:admin.",
       inputSchema: Type.Object({
         operationId: Type.Optional(Type.String()),
         requestId: Type.Optional(Type.String({ description: "Only the call with this id and the calls below it." })),
       }),
-      outputSchema: callEventSchema,
-      handler: (filter, context) => live.watch(filter, context, isAdmin(context.identity)),
+      outputSchema: callSchema,
+      handler: (filter, context) => watchCalls(history, readers, filter, context),
     }),
     define({
       name: "stats",
@@ -209,8 +210,8 @@ function findOperations(hub: ManagedHub, input: OperationQuery, identity: Identi
   const core = coreOf(hub.registry);
   const { operations: all } = core;
   if (id !== undefined && !all.has(id) && core.mayAppear(id)) throw notServedNow(id); // As a call of the operation does.
-  // Only a search by words needs the index.
-  const ids = query.trim() === "" ? all.keys() : core.search(query, {}).map(toId);
+  // Only a search by words needs the index. Without words, the operations of the hub itself come last.
+  const ids = query.trim() === "" ? [...all.keys()].sort(byOwner) : core.search(query, {}).map(toId);
   const visible = [...(id === undefined ? ids : [id])].flatMap((one) => {
     const entry = all.get(one);
     if (entry?.handler === undefined) return [];
@@ -232,6 +233,10 @@ function findOperations(hub: ManagedHub, input: OperationQuery, identity: Identi
     ...(input.tools && { tool: hub.describe(entry.id).tool }),
   }));
   return { operations, total: found.length, ...(input.facets && { facets: countFacets(visible) }) };
+}
+
+function byOwner(one: string, other: string): number {
+  return Number(one.startsWith("hub.")) - Number(other.startsWith("hub."));
 }
 
 function countFacets(found: ReadonlyArray<{ entry: OperationEntry; source: string | undefined }>) {

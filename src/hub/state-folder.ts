@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
-import { readBounded } from "../internal/read-bounded.ts";
+import { readBounded } from "../from/read-bounded.ts";
 import { toReason } from "../internal/text.ts";
 
 /**

@@ -1,4 +1,3 @@
-import { readJSONForm } from "./instances.ts";
 import { type JSONObject, setOwn } from "./objects.ts";
 
 const maxDepth = 100;
@@ -51,4 +50,12 @@ export function toJSONSafe(value: unknown): unknown {
   }
 
   return copy(value);
+}
+
+/** Returns the result of the object's `toJSON`, in an array; `undefined` without that method, or if it returns the object. */
+export function readJSONForm(object: object): [json: unknown] | undefined {
+  const { toJSON } = object as { toJSON?: unknown };
+  if (typeof toJSON !== "function") return undefined;
+  const json: unknown = toJSON.call(object);
+  return json === object ? undefined : [json];
 }

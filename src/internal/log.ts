@@ -44,6 +44,11 @@ export function warnVisibly(log: Logger, warnings: readonly Warning[], level: "w
   for (const line of lines) writeLine(`[${log.category.join(".")}] ${line}`);
 }
 
+/** Writes a failure of this process that its operator must see. The message has a place for `{error}`. */
+export function reportFailure(log: Logger, message: string, error: unknown): void {
+  warnVisibly(log, [{ message, properties: { error } }], "error");
+}
+
 /** Maximum number of lines on the console per process: a peer can cause a warning with each message. */
 const maxConsoleTotal = 1_000;
 const written = { lines: 0 };

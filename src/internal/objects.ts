@@ -40,6 +40,11 @@ export function setOwn(target: JSONObject, key: string, value: unknown): void {
   }
 }
 
+/** Returns a copy without the properties that are `undefined`. */
+export function withoutUndefined<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
+}
+
 /** Returns a copy with other values for some properties. Getters are copied and not called, so that lazy values stay lazy. */
 export function copyWith<T extends object>(source: T, changes: object): T {
   const properties = { ...Object.getOwnPropertyDescriptors(source), ...Object.getOwnPropertyDescriptors(changes) };

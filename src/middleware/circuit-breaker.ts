@@ -1,7 +1,7 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { quote } from "../internal/text.ts";
 import { onAbort } from "../internal/wait.ts";
-import { CallError, isCallError, mapError, resolveCount, resolveDuration } from "../operation/inside.ts";
+import { CallError, mapError, resolveCount, resolveDuration } from "../operation/inside.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { runWithHooks } from "./call-hooks.ts";
 
@@ -98,7 +98,7 @@ function observe(breaker: CircuitBreaker, call: MiddlewareCall, next: () => Prom
     if (isCounted) return;
     isCounted = true;
     if (error === undefined) breaker.succeeded();
-    else breaker.failed(isCallError(error) ? error : mapError(error));
+    else breaker.failed(mapError(error));
   };
   // A handler may never return. The deadline of the call then counts as a failure of the service.
   const stop = onAbort(context.abortable === false ? undefined : context.signal, count);

@@ -1,5 +1,6 @@
-export type { Exchange, Heartbeat, RunStream } from "../serve/exchange.ts";
+export type { Exchange } from "../serve/exchange.ts";
 export type { CloseOptions, FetchInfo, FetchServer } from "../serve/server.ts";
+export type { Heartbeat, RunStream } from "../serve/stream-writer.ts";
 export type { UpgradeHandler } from "../serve/upgrade.ts";
 export { type Listener, type ListenOptions, listen } from "./listen.ts";
 export { type NodeFileSystem, nodeFileSystem } from "./load-module.ts";

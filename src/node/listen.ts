@@ -4,7 +4,7 @@ import { type AddressInfo, isIPv6, type Socket } from "node:net";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { FairShare } from "../call/fair-share.ts";
-import { logger } from "../internal/log.ts";
+import { logger, reportFailure } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
@@ -13,8 +13,7 @@ import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer, RegistryServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
 import { handleMounted, handleWellKnown, toMounts, upgradeMounted } from "./mounts.ts";
-import type { NodeExchange } from "./node-exchange.ts";
-import { handleRequest, lastResponseOf, readTarget, runAfterResponses } from "./request-listener.ts";
+import { handleRequest, lastResponseOf, type NodeExchange, readTarget, runAfterResponses } from "./node-exchange.ts";
 
 const log = logger("node");
 
@@ -120,7 +119,7 @@ export async function listen(
         if ("reason" in target) return refuseUpgrade(socket, target.status, target.reason);
         if (request.headers.upgrade?.toLowerCase() !== "websocket") return ignoreUpgrade(server, request, socket, head);
         upgradeMounted(mounts, target.path, [request, socket, head], allowPublic).catch((error) => {
-          log.error("node: a server failed to handle an upgrade: {error}", { error });
+          reportFailure(log, "node: a server failed to handle an upgrade: {error}", error);
           refuseUpgrade(socket, 500, "The server failed to handle the request.");
         });
       });
@@ -186,7 +185,7 @@ async function startListening(server: Server, host: string, port: number): Promi
     throw cannotListen(error, host, port);
   }
   // For example, the process has no file descriptors left for a connection. Without a listener it would end.
-  server.on("error", (error) => log.error("node: a connection was not accepted: {error}", { error }));
+  server.on("error", (error) => reportFailure(log, "node: a connection was not accepted: {error}", error));
   return (server.address() as AddressInfo).port;
 }
 
@@ -253,7 +252,7 @@ function closeOnSignals(listener: Listener, registries: Iterable<RegistryServer[
   const stopListening = () => process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
   const closeAll = async () => {
     const fail = (error: unknown) => {
-      log.error("node: a server could not be closed: {error}", { error });
+      reportFailure(log, "node: a server could not be closed: {error}", error);
       process.exitCode = 1;
     };
     await listener.close().catch(fail);

@@ -6,14 +6,13 @@ import { validationError } from "../operation/inside.ts";
 import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer, RegistryServer } from "../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../serve/upgrade.ts";
-import type { NodeExchange } from "./node-exchange.ts";
-import { type HandleNodeExchange, toHandle } from "./request-listener.ts";
+import { handleRequestOf, type NodeExchange } from "./node-exchange.ts";
 
 /** A server and the path at which it is mounted; the path of the root is empty. */
 export interface Mount {
   readonly path: string;
-  /** Absent if the server handles only upgrades. */
-  readonly handle: HandleNodeExchange | undefined;
+  /** The path with a slash at its end, with which paths below it begin. */
+  readonly prefix: string;
   readonly server: Partial<FetchServer & UpgradeHandler> & RegistryServer;
 }
 
@@ -30,7 +29,7 @@ export function toMounts(servers: Readonly<Record<string, FetchServer | UpgradeH
       throw invalidServers("", `the value of ${quote(key)} must be a server, such as the result of serveHTTP()`);
     }
     if (mounts.some((mount) => mount.path === path)) throw invalidServers(`/${key}`, `${quote(path)} is used twice`);
-    mounts.push({ path, server, handle: fetch && toHandle(server as FetchServer) });
+    mounts.push({ path, prefix: `${path}/`, server });
   }
   if (mounts.length === 0) throw invalidServers("", "at least one is required");
   return mounts.sort((a, b) => b.path.length - a.path.length);
@@ -40,17 +39,14 @@ function invalidServers(path: string, message: string): Error {
   return validationError("servers of listen()", [{ path, message }]);
 }
 
-/** Returns whether a path is that of a mount, or below it. */
-function isBelow(path: string, { path: base }: Mount): boolean {
-  return path.startsWith(base) && (path[base.length] ?? "/") === "/";
-}
-
 /** Lets the server of a path handle an exchange. */
 export function handleMounted(mounts: readonly Mount[], exchange: NodeExchange): void | Promise<void> {
-  const mount = mounts.find((each) => each.handle !== undefined && isBelow(exchange.path, each));
-  if (mount?.handle === undefined) return replyProblem(exchange, 404, "No HTTP server is mounted at this path.");
+  const path = `${exchange.path}/`;
+  const mount = mounts.find(({ prefix, server }) => server.fetch !== undefined && path.startsWith(prefix));
+  if (mount === undefined) return replyProblem(exchange, 404, "No HTTP server is mounted at this path.");
   exchange.basePath = mount.path || undefined;
-  return mount.handle(exchange);
+  const server = mount.server as FetchServer;
+  return server.handle === undefined ? handleRequestOf(server, exchange) : server.handle(exchange);
 }
 
 /** Lets every server handle a request to `/.well-known/`, at the root of the listener, before the server of its path. */
@@ -72,7 +68,7 @@ export async function upgradeMounted(
   [request, socket, head]: [IncomingMessage, Duplex, Buffer],
   allowPublic: boolean,
 ): Promise<void> {
-  const mount = mounts.find((each) => each.server.upgrade !== undefined && isBelow(path, each));
+  const mount = mounts.find(({ prefix, server }) => server.upgrade !== undefined && `${path}/`.startsWith(prefix));
   if (mount?.server.upgrade === undefined) return refuseUpgrade(socket, 404, "No such path.");
   const { remoteAddress } = request.socket;
   await mount.server.upgrade(request, socket, head, { basePath: mount.path || undefined, remoteAddress, allowPublic });

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { replyProblem } from "../serve/exchange.ts";
 import type { FetchServer } from "../serve/server.ts";
-import type { NodeExchange } from "./node-exchange.ts";
-import { handleRequest, toHandle } from "./request-listener.ts";
+import { handleRequest, handleRequestOf, type NodeExchange } from "./node-exchange.ts";
 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions {
@@ -33,12 +32,13 @@ export function toNodeHandler(
   server: Pick<FetchServer, "fetch" | "handle">,
   options: NodeHandlerOptions = {},
 ): NodeHandler {
-  const handleRestored = toHandle(server);
   return (incoming: FrameworkRequest, outgoing) => {
     const { url, originalUrl = url, baseUrl } = incoming;
     const handle = (exchange: NodeExchange) => {
       exchange.basePath = (options.basePath ?? baseUrl) || undefined;
-      if (restoreBody(exchange)) return handleRestored(exchange);
+      if (restoreBody(exchange)) {
+        return server.handle === undefined ? handleRequestOf(server, exchange) : server.handle(exchange);
+      }
       const reason = "The body was read before the request reached toNodeHandler(). Mount it before parsers of bodies.";
       replyProblem(exchange, 500, reason);
     };

@@ -1,8 +1,6 @@
-import { getOwn } from "../internal/objects.ts";
 import type { CallArguments, CallOptions, OwnOptions, SubscribeOptions } from "./context.ts";
 import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
-import { CallError } from "./error.ts";
 import type { KnownOperation, KnownOperations, NameOf, NamespaceOf, OperationsByNamespace } from "./known.ts";
 
 /** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
@@ -113,21 +111,6 @@ export type SubscribeArguments<Input> = CallArguments<Input, SubscribeOptions>;
 /** Returns the data and drops the meta. */
 export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
   return envelope.data;
-}
-
-/** Returns the data of an envelope. Throws `EXECUTION_ERROR` for an MCP result with `isError`. */
-export function toData({ data, meta }: ResponseEnvelope): unknown {
-  if (meta.source !== "mcp" || !meta.isError) return data;
-  throw new CallError("EXECUTION_ERROR", firstText(meta.content) ?? "The tool reported an error.", {
-    content: meta.content,
-    data,
-  });
-}
-
-/** The blocks may come from a peer, which can send anything in their place. */
-function firstText(content: readonly unknown[]): string | undefined {
-  const texts = content.map((block) => (getOwn(block, "type") === "text" ? getOwn(block, "text") : undefined));
-  return texts.find((text): text is string => typeof text === "string" && text !== "")?.slice(0, 1_000);
 }
 
 /** The iterator of a subscription. */

@@ -1,4 +1,4 @@
-import { assertObject } from "../internal/objects.ts";
+import { assertObject, withoutUndefined } from "../internal/objects.ts";
 import { type DeclaredErrors, type DetailsOf, type ErrorDeclarations, toErrorSchemas } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
@@ -175,9 +175,8 @@ export function defineNamespace<const Namespace extends string>(
 ): DefineInNamespace<Namespace> {
   return (definition) => {
     assertObject("defineOperation", definition, example);
-    // Skip fields that are `undefined`: they must not replace an access rule of the namespace.
-    const own = Object.entries(definition).filter(([, value]) => value !== undefined);
-    return defineOperation({ ...defaults, ...Object.fromEntries(own), namespace } as never);
+    // Fields that are `undefined` must not replace an access rule of the namespace.
+    return defineOperation({ ...defaults, ...withoutUndefined(definition), namespace } as never);
   };
 }
 

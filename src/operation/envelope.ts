@@ -1,4 +1,5 @@
 import { getOwn, isObject } from "../internal/objects.ts";
+import { CallError } from "./error.ts";
 import type { HTTPResponseMeta, MCPResponseMeta, ResponseMeta } from "./response-meta.ts";
 
 /** Every known {@link ResponseSource}. */
@@ -46,6 +47,21 @@ export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
     (Object.hasOwn(value, "data") || !("data" in value)) &&
     hasRequiredFields(meta)
   );
+}
+
+/** Returns the data of an envelope. Throws `EXECUTION_ERROR` for an MCP result with `isError`. */
+export function toData({ data, meta }: ResponseEnvelope): unknown {
+  if (meta.source !== "mcp" || !meta.isError) return data;
+  throw new CallError("EXECUTION_ERROR", firstText(meta.content) ?? "The tool reported an error.", {
+    content: meta.content,
+    data,
+  });
+}
+
+/** The blocks may come from a peer, which can send anything in their place. */
+function firstText(content: readonly unknown[]): string | undefined {
+  const texts = content.map((block) => (getOwn(block, "type") === "text" ? getOwn(block, "text") : undefined));
+  return texts.find((text): text is string => typeof text === "string" && text !== "")?.slice(0, 1_000);
 }
 
 /** Adds an own `data: undefined`, which JSON drops: remote callers receive the same envelope as local ones. */

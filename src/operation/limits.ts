@@ -1,7 +1,8 @@
+import { withoutUndefined } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
 import type { CallError } from "./error.ts";
-import { validationError } from "./validation-error.ts";
+import { validationError } from "./errors.ts";
 
 /** The default of every limit. */
 export const defaultLimits = {
@@ -53,8 +54,8 @@ export function resolveLimits<T extends Required<Limits> = Required<Limits>>(
 ): Readonly<T> {
   if (limits === undefined) return defaults;
   if (typeof limits !== "object" || limits === null) throw invalidNumber("limits", limits, "an object");
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  for (const [name, value] of given) {
+  const given = withoutUndefined(limits);
+  for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(defaults, name)) {
       const message = `is not a limit; use ${Object.keys(defaults).join(", ")}`;
       throw validationError("options", [{ path: `/limits/${name}`, message }]);
@@ -63,7 +64,7 @@ export function resolveLimits<T extends Required<Limits> = Required<Limits>>(
       throw invalidNumber(`limits.${name}`, value, "a number above 0, or Infinity");
     }
   }
-  return { ...defaults, ...Object.fromEntries(given) };
+  return { ...defaults, ...given };
 }
 
 /** What options of both kinds may have. */

@@ -31,17 +31,8 @@ export const requestFields: Readonly<Record<keyof RequestFields, RequestField>> 
 
 /** Copies the fields that a source has to a target. */
 export function writeRequestFields(target: RequestFields, source: RequestFields): void {
-  for (const name in requestFields) copyField(target, source, name as keyof RequestFields);
-}
-
-/** Returns the fields of one call, with those of its client where it has none. */
-export function mergeRequestFields(base: RequestFields, own: RequestFields | undefined): RequestFields {
-  const fields: RequestFields = {};
-  writeRequestFields(fields, base);
-  if (own !== undefined) writeRequestFields(fields, own);
-  return fields;
-}
-
-function copyField<Name extends keyof RequestFields>(target: RequestFields, source: RequestFields, name: Name): void {
-  if (source[name] !== undefined) target[name] = source[name];
+  for (const name in requestFields) {
+    const value = source[name as keyof RequestFields];
+    if (value !== undefined) (target as Record<string, unknown>)[name] = value;
+  }
 }

@@ -112,7 +112,8 @@ test.each<[string, Record<string, unknown>]>([
   ["/errorSchemas/1", { errorSchemas: [{ code: "A", schema: {} }, null] }],
   ["/errorSchemas/0/code", { errorSchemas: [{ code: "", schema: {} }] }],
   ["/errorSchemas/0/schema", { errorSchemas: [{ code: "A" }] }],
-  ["/errorSchemas/0/httpStatus", { errorSchemas: [{ code: "A", schema: {}, httpStatus: 42 }] }],
+  ["/errorSchemas/0/httpStatus", { errorSchemas: [{ code: "A", schema: {}, httpStatus: 99 }] }],
+  ["/errorSchemas/0/httpStatus", { errorSchemas: [{ code: "A", schema: {}, httpStatus: 600 }] }],
   [
     "/accessControl/resourceType",
     { accessControl: { requiredScopes: [], resourceType: "a:b", resourceAction: "edit" } },
@@ -126,6 +127,10 @@ test.each<[string, Record<string, unknown>]>([
 
   expect(problems.map((problem) => problem.split(" ")[0])).toEqual([path]);
   expect(Value.Check(OperationSpecSchema, spec(overrides))).toBe(false);
+});
+
+test.each([100, 599])("an error may have the status %i", (httpStatus) => {
+  expect(() => assertValidSpec(spec({ errorSchemas: [{ code: "A", schema: {}, httpStatus }] }))).not.toThrow();
 });
 
 test("an access rule with a misspelt field is reported, because it would allow more callers than intended", () => {

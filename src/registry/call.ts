@@ -34,7 +34,6 @@ import {
   writeRequestFields,
   wrongOperationType,
 } from "../operation/inside.ts";
-import type { CallOrigin, IncomingExecution } from "./call-origin.ts";
 import type { MergedOptions } from "./client.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
@@ -42,10 +41,36 @@ import { createEnv } from "./env.ts";
 import { dataOf, markPipelineError, notStarted, toFailure } from "./failures.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { emitCall, emitOutcome, reportListener } from "./reports.ts";
+import { emitCall, emitOutcome, reportListener, via } from "./reports.ts";
 import type { Middleware, NestedMode } from "./types.ts";
 
 // One call from its start to its envelope. The steps, in this order: find, scopes, limits, validate, resource, run, wrap.
+
+/** The request of another process, or of a peer in this one, that a call runs for. */
+export interface CallOrigin {
+  /** The request id of the caller. */
+  readonly requestId: string;
+  /** The call of the caller whose handler made this one. */
+  readonly parentRequestId?: string | undefined;
+  /** Number of calls of the caller that it is nested in. */
+  readonly depth: number;
+  /** Whether it, or a call that it is nested in, arrived from outside this process. */
+  readonly isRemote: boolean;
+  /** How it arrived, such as `http`. */
+  readonly via: string;
+  /** Receives the progress that the handler reports. */
+  reportProgress(progress: Progress): void;
+}
+
+/** A call for a request from outside. */
+export interface IncomingExecution {
+  /** Runs the call, once. Rejects with a `CallError`. */
+  run(input: unknown): Promise<ResponseEnvelope>;
+  /** Ends the call early with `ABORTED`. */
+  abort(reason: unknown): void;
+  /** Ends the call early with this error. */
+  end(error: CallError): void;
+}
 
 const checkedSteps = ["find", "scopes", "validate", "resource"] as const;
 
@@ -190,7 +215,7 @@ export class Call implements OperationContext {
   /** Creates the call of a query or mutation for a request from outside. */
   static incoming(core: RegistryCore, id: string, options: CallOptions, origin: CallOrigin): IncomingExecution {
     const call = new Call(core, id, options, undefined, origin, false, true);
-    const lifetime = Call.lifetimeOf(call);
+    const lifetime = call.#lifetime!;
     return {
       run: (input) => call.#runWatched(input),
       abort: (reason) => lifetime.abort(reason),
@@ -261,12 +286,14 @@ export class Call implements OperationContext {
   /** Runs the steps find and scopes. Then throws if the options are invalid, or if a limit of the call has been reached. */
   #findWithin(used: "execute" | "subscribe"): CompiledOperation {
     const operation = this.#find(used);
-    const id = this.#operationId;
-    const options = this.#options ?? {};
-    const { baseSignal: signal, deadline } = options;
-    const invalid =
-      checkCallOptions(id, options) ?? checkCallOptions(id, { signal }) ?? checkPastDeadline(id, deadline);
-    if (invalid !== undefined) throw invalid;
+    // The options of a request from another process were created by its server.
+    if (this.#options !== undefined && this.#origin?.isRemote !== true) {
+      const id = this.#operationId;
+      const { baseSignal: signal, deadline } = this.#options;
+      const invalid =
+        checkCallOptions(id, this.#options) ?? checkCallOptions(id, { signal }) ?? checkPastDeadline(id, deadline);
+      if (invalid !== undefined) throw invalid;
+    }
     this.#lifetime?.check();
     return operation;
   }
@@ -276,7 +303,7 @@ export class Call implements OperationContext {
     const core = this.#core;
     const entry = core.operations.get(this.#operationId);
     if (entry === undefined || core.isClosed) this.#throwIfNotFound(entry);
-    if (this.#parent !== undefined || this.#origin !== undefined) this.#checkNesting(entry);
+    if (this.#parent !== undefined || (this.#origin?.depth ?? 0) > 0) this.#checkNesting(entry);
     if (entry.isSubscription !== (used === "subscribe")) throw wrongOperationType(entry.id, entry.spec.type, used);
     const { identity } = this;
     // Rules and copies of identities are frozen, so an allowed identity stays allowed: the bench `execute` needs this.
@@ -471,8 +498,8 @@ export class Call implements OperationContext {
   }
 
   /** How the call, or the one that it is nested in, arrived, such as `http`; `undefined` for a call of this process. */
-  get via(): string | undefined {
-    return this.#parent === undefined ? this.#origin?.via : this.#parent.via;
+  get [via](): string | undefined {
+    return this.#parent === undefined ? this.#origin?.via : this.#parent[via];
   }
 
   get env(): RegisteredEnv {

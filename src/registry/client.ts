@@ -1,8 +1,8 @@
+import { withoutUndefined } from "../internal/objects.ts";
 import {
   type CallOptions,
   type ClientAny,
   hasCode,
-  mergeRequestFields,
   type OperationEnv,
   type ResponseEnvelope,
   type SubscribeOptions,
@@ -66,10 +66,7 @@ function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): Mer
   if (own === undefined || own === null) return base;
   return {
     ...base,
-    ...own,
-    ...mergeRequestFields(base, own),
-    identity: own.identity ?? base.identity,
-    signal: own.signal ?? base.signal,
+    ...withoutUndefined(own),
     baseSignal: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),
     timeout: own.timeout ?? (own.deadline === undefined ? base.timeout : undefined),

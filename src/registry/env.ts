@@ -1,25 +1,22 @@
 import { createLookup } from "../internal/lookup.ts";
 import type { CallOptions, OperationEnv, ResponseEnvelope } from "../operation/index.ts";
 import type { RegistryCore } from "./core.ts";
-import type { OperationEntry } from "./operation-entry.ts";
 
 /**
  * Creates an object with a property per namespace, and in it one per operation, which are resolved when they are read.
- * `accepts` decides which namespaces resolve, `create` which names, and `lists` which operations are listed.
+ * `accepts` decides which namespaces resolve, and `create` which names.
  */
 export function createNamedCalls<T>(
   core: RegistryCore,
   label: string,
   create: (id: string) => T | undefined,
   accepts: (namespace: string) => boolean = () => true,
-  lists: (entry: OperationEntry) => boolean = () => true,
 ): Record<string, Record<string, T>> {
-  const createNamespace = (namespace: string) =>
-    createLookup<T>({
-      label: `${label}.${namespace}`,
-      find: (name) => create(`${namespace}.${name}`),
-      names: () => [...(core.namespaces.get(namespace) ?? [])].flatMap(([name, entry]) => (lists(entry) ? [name] : [])),
-    });
+  const createNamespace = (namespace: string) => {
+    const find = (name: string) => create(`${namespace}.${name}`);
+    const names = () => [...(core.namespaces.get(namespace)?.keys() ?? [])].filter((name) => find(name) !== undefined);
+    return createLookup<T>({ label: `${label}.${namespace}`, find, names });
+  };
   return createLookup({
     label,
     find: (namespace) => (accepts(namespace) ? createNamespace(namespace) : undefined),
@@ -41,6 +38,5 @@ export function createEnv(core: RegistryCore, allowed: readonly string[] | undef
       return (input?: unknown, options?: CallOptions) => call(id, input, options);
     },
     (namespace) => core.namespaces.has(namespace) && isAllowed(namespace),
-    ({ isSubscription }) => !isSubscription,
   );
 }

@@ -74,3 +74,35 @@ describe("objects that the registry returns cannot be used to change it", () => 
     await expect(registry.execute("test.loop", {})).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
   });
 });
+
+test("a context has no names beside those of OperationContext", async () => {
+  const names = new Set<string>();
+  const registry = registryOf(
+    operation({
+      handler: (_: unknown, context: OperationContext) => {
+        for (let object: object = context; object !== Object.prototype; object = Object.getPrototypeOf(object)) {
+          for (const name of Object.getOwnPropertyNames(object)) names.add(name);
+        }
+      },
+    }),
+  );
+
+  await registry.execute("test.echo", {});
+
+  const context: Record<keyof OperationContext, true> = {
+    requestId: true,
+    parentRequestId: true,
+    identity: true,
+    deadline: true,
+    signal: true,
+    abortable: true,
+    remote: true,
+    metadata: true,
+    lastEventId: true,
+    env: true,
+    call: true,
+    errors: true,
+    progress: true,
+  };
+  expect([...names].sort()).toEqual(["constructor", ...Object.keys(context)].sort());
+});

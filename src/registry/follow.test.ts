@@ -32,6 +32,16 @@ async function answer(registry: OperationRegistry): Promise<unknown> {
   );
 }
 
+test("a change is applied even if it removes an operation that the source does not have", async () => {
+  const registry = new OperationRegistry();
+  const { followed, change, answering } = source("far");
+  await registry.follow(followed);
+
+  change({ removed: ["test.z"], added: [answering("a")] });
+
+  expect(await answer(registry)).toBe("far");
+});
+
 describe("an operation of the program has priority over that of a source", () => {
   test("when it is registered first, until it is removed", async () => {
     const registry = new OperationRegistry();

@@ -1,6 +1,5 @@
 // What the rest of this package uses, in addition to the public names. `test/package/layers.ts` lists who may.
-export { Call } from "./call.ts";
-export type { CallOrigin, IncomingExecution } from "./call-origin.ts";
+export { Call, type CallOrigin, type IncomingExecution } from "./call.ts";
 export type { RegistryCore } from "./core.ts";
 export type { Follower, FollowHooks } from "./follow.ts";
 export * from "./index.ts";

@@ -9,6 +9,10 @@ import { operation, subscription } from "./testing.ts";
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
+let running: (context: OperationContext) => void;
+const started = new Promise<OperationContext>((resolve) => {
+  running = resolve;
+});
 const registry = new OperationRegistry();
 registry.registerAll([
   operation({ inputSchema: Type.Object({}), handler: async () => 1 }),
@@ -17,11 +21,17 @@ registry.registerAll([
     handler: async (_: unknown, { env }: OperationContext) => (await env["test"]!["echo"]!({})).data,
   }),
   operation({ name: "signal", handler: async (_: unknown, { signal }: OperationContext) => signal.aborted }),
+  operation({
+    name: "running",
+    handler: (_: unknown, context: OperationContext) => new Promise(() => running(context)),
+  }),
   subscription(async function* () {
     for (;;) yield 1;
   }),
 ]);
 const shared = new AbortController().signal;
+void registry.execute("test.running", {}, { signal: shared });
+const { env } = await started;
 const client = registry.client({ signal: shared });
 const inAnHour = () => Date.now() + 3_600_000;
 const fresh = () => new AbortController().signal;
@@ -46,6 +56,7 @@ test.each<[name: string, count: number, load: () => unknown]>([
   ["calls", 100_000, () => registry.execute("test.echo", {})],
   ["calls that fail", 10_000, () => registry.execute("test.echo", 5).catch(() => {})],
   ["calls inside calls", 10_000, () => registry.execute("test.outer", {}, { signal: shared, deadline: inAnHour() })],
+  ["nested calls of a handler that keeps running", 10_000, () => env["test"]!["signal"]!({})],
   ["calls with a shared signal", 10_000, () => registry.execute("test.signal", {}, { signal: shared })],
   ["calls with a signal each", 10_000, () => registry.execute("test.echo", {}, { signal: fresh() })],
   [

@@ -96,6 +96,7 @@ export class Lifetime {
   /** Records that the handler has ended, so that nothing ends the call early any more. */
   finish(): void {
     if (this.error !== undefined && this.hasStarted) reportLateResult(this.#operationId);
+    this.onEnd = undefined; // It refers to the result, which whoever may end the call would keep.
     this.#close();
   }
 
@@ -107,7 +108,7 @@ export class Lifetime {
   #endIfReached(): void {
     if (this.#isClosed || this.limits === undefined) return;
     const { deadline, signal, baseSignal } = this.limits;
-    this.#endLikeParent();
+    if (this.#parent !== undefined) this.#endLikeParent();
     if (signal?.aborted) this.abort(signal.reason);
     if (baseSignal?.aborted) this.abort(baseSignal.reason);
     if (deadline !== undefined && deadline <= Date.now()) this.#expire();

@@ -33,6 +33,13 @@ test("a deadline that is a duration is refused with a correct example", async ()
   });
 });
 
+test.each([0, 99])("the deadline %j is not taken for a duration", async (deadline) => {
+  const registry = new OperationRegistry();
+  registry.register(operation());
+
+  await expect(registry.execute("test.echo", {}, { deadline })).rejects.toMatchObject({ code: "TIMEOUT" });
+});
+
 test.each(["inputSchema", "outputSchema"])(
   "a malformed %s is reported when the operation is first called",
   async (which) => {

@@ -43,6 +43,26 @@ test.each([[[null]], [[{ type: "text" }]], [[{ type: "text", text: 5 }]]])(
   },
 );
 
+test("a handler reads the fields of its request, of which a nested call inherits the metadata only", async () => {
+  const read = operation({
+    name: "read",
+    handler: (_: unknown, { metadata, lastEventId = "none" }: OperationContext) => ({ metadata, lastEventId }),
+  });
+  const outer = operation({
+    name: "outer",
+    handler: async ({ own }: { own?: object }, { call, lastEventId }: OperationContext) => [
+      lastEventId,
+      await call("test.read", {}, own),
+    ],
+  });
+  const registry = createRegistry({ operations: [read, outer] });
+  const options = { metadata: { trace: 1 }, lastEventId: "7" };
+  const run = async (own: object) => (await registry.execute("test.outer", { own }, options)).data;
+
+  expect(await run({})).toEqual(["7", { metadata: { trace: 1 }, lastEventId: "none" }]);
+  expect(await run({ lastEventId: "8" })).toEqual(["7", { metadata: { trace: 1 }, lastEventId: "8" }]);
+});
+
 describe("context.call", () => {
   test("returns the data of an operation by definition or by id, and is trusted", async () => {
     const byDefinition = await runInside(({ call }) => call(find, { id: "1" }));

@@ -71,6 +71,7 @@ export class OperationEntry {
   readonly spec: OperationSpec;
   /** The source that offered the operation. Absent for operations of the program. */
   declare readonly owner?: OperationOwner;
+  readonly isSubscription: boolean;
   /** Whether the operation requires scopes. */
   readonly demandsScopes: boolean;
   /** Whether the peer that serves the operation checks its access rule, so that it is not checked for calls of this process. */
@@ -108,12 +109,9 @@ export class OperationEntry {
       });
       if (input.validate !== undefined) this.validate = input.validate;
     }
+    this.isSubscription = this.spec.type === OperationType.SUBSCRIPTION;
     const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
     this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;
-  }
-
-  get isSubscription(): boolean {
-    return this.spec.type === OperationType.SUBSCRIPTION;
   }
 
   /** A frozen copy, so that a rule cannot change after the operation was registered. */

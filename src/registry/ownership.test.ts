@@ -300,7 +300,9 @@ type Id = (typeof ids)[number];
 
 /** What happens to a registry. The source of this process has the namespace `a`, and `b` after a restart. */
 const step = fc.oneof(
-  fc.record({ kind: fc.constantFrom("load", "succeed", "fail", "restart", "program", "remove", "caller" as const) }),
+  fc.record({
+    kind: fc.constantFrom("load", "succeed", "fail", "restart", "program", "remove", "caller", "version" as const),
+  }),
   fc.record({ kind: fc.constantFrom("announce", "leave" as const), id: fc.constantFrom(...ids) }),
 );
 
@@ -339,6 +341,8 @@ class Schedule {
     else if (kind === "program") this.#addOfProgram();
     else if (kind === "remove") this.#removeOfProgram();
     else if (kind === "caller") this.addCaller();
+    // Another version of an operation may not call more than the one before.
+    else if (kind === "version") this.#registry.replace(caller("test.0"));
     else this.#announce(id!, kind === "announce");
     for (const one of this.#announced) if (!this.#isOwned(one)) this.#served.add(one);
   }

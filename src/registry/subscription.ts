@@ -7,8 +7,7 @@ import {
   type SubscribeOptions,
   silentTooLong,
 } from "../operation/inside.ts";
-import { Call } from "./call.ts";
-import type { CallOrigin } from "./call-origin.ts";
+import { Call, type CallOrigin } from "./call.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError } from "./failures.ts";

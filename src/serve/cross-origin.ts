@@ -1,4 +1,3 @@
-import { parseHost, parseOrigin } from "./headers.ts";
 import type { CORSOptions } from "./server.ts";
 
 const allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE";
@@ -37,4 +36,18 @@ export function isForeignPage(origin: string | null, site: string | null, host: 
   if (origin === null) return false;
   const page = parseOrigin(origin);
   return page === undefined || page.host !== parseHost(host, page.protocol as "http:")?.host;
+}
+
+/** Parses a `Host` header or the host of a URL, for the scheme of an origin. Returns `undefined` if it is malformed. */
+export function parseHost(host: string, scheme: "http:" | "https:" = "http:"): URL | undefined {
+  return parseOrigin(`${scheme}//${host}`);
+}
+
+/** Parses an `Origin` header of a web page. Returns `undefined` if it is malformed, or not an `http:` or `https:` origin. */
+export function parseOrigin(origin: string): URL | undefined {
+  if (!URL.canParse(origin)) return undefined;
+  const url = new URL(origin);
+  const { protocol, pathname, search, hash, username, password } = url;
+  const isBare = pathname === "/" && search === "" && hash === "" && username === "" && password === "";
+  return isBare && (protocol === "http:" || protocol === "https:") ? url : undefined;
 }

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { deferred } from "../internal/testing.ts";
 import { type Exchange, respondWith } from "./exchange.ts";
 import type { FetchInfo } from "./server.ts";
@@ -73,7 +73,9 @@ test("only the first reply is sent", async () => {
   expect(await response.text()).toBe("first");
 });
 
-test("a server that throws or rejects replies with 500, without its message", async () => {
+test("a server that throws or rejects replies with 500 without its message, which the operator sees", async () => {
+  const warn = vi.spyOn(console, "warn").mockReturnValue();
+  onTestFinished(() => warn.mockRestore());
   for (const fail of [
     () => {
       throw new Error("secret");
@@ -87,6 +89,8 @@ test("a server that throws or rejects replies with 500, without its message", as
       body: { title: "Internal Server Error", status: 500, detail: "The server failed to handle the request." },
     });
   }
+  const line = expect.stringContaining("A server failed to handle a request: Error: secret");
+  expect(warn.mock.calls).toEqual([[line], [line]]);
 });
 
 test("a body above the limit, and one that was read before, are refusals", async () => {

@@ -1,24 +1,13 @@
-import { logger } from "../internal/log.ts";
-import { deferTurn, startTimer } from "../internal/timers.ts";
+import { logger, reportFailure } from "../internal/log.ts";
 import { CallError, type Limits, validationError } from "../operation/inside.ts";
 import { BodyTooLarge, readBody } from "../transport/http-body.ts";
 import { statusTexts } from "../transport/http-form.ts";
 import { isNestedDeeper } from "../transport/json-depth.ts";
 import { bodyTooLarge, bodyUsed, HTTPError, unsupportedType } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
+import { type Heartbeat, type RunStream, runStream, type TextSink } from "./stream-writer.ts";
 
 const log = logger("serve");
-
-/** Writes the body of a stream. `write` resolves when the client has room for more, and rejects when it has disconnected. */
-export type RunStream = (write: (text: string) => Promise<void>) => Promise<void>;
-
-/** What is written to a stream that is idle, so that proxies do not close it. */
-export interface Heartbeat {
-  /** What is written. */
-  readonly text: string;
-  /** Time in ms between two of them. */
-  readonly everyMs: number;
-}
 
 /**
  * A request and its response, the same for every host: Node's sockets, and functions from a `Request` to a `Response`.
@@ -61,6 +50,33 @@ export interface Exchange {
   send(response: Response): void;
 }
 
+/** The headers of a request of Node, read as `Headers` does: names are case-insensitive, and repeated headers are joined. */
+export class RawHeaders implements Pick<Headers, "get" | "has"> {
+  /** Names and values alternate. Of some repeated headers, the `headers` of Node have only the first. */
+  readonly raw: readonly string[];
+
+  constructor(raw: readonly string[]) {
+    this.raw = raw;
+  }
+
+  get(wanted: string): string | null {
+    const { raw } = this;
+    let found: string | null = null;
+    for (let index = 0; index < raw.length; index += 2) {
+      const sent = raw[index]!;
+      // Servers look for headers that most requests do not have, so names of another length are skipped first.
+      if (sent.length !== wanted.length || (sent !== wanted && sent.toLowerCase() !== wanted.toLowerCase())) continue;
+      const value = raw[index + 1]!.trim();
+      found = found === null ? value : found + (sent.toLowerCase() === "cookie" ? "; " : ", ") + value;
+    }
+    return found;
+  }
+
+  has(wanted: string): boolean {
+    return this.get(wanted) !== null;
+  }
+}
+
 /** Handles an exchange: replies before or after it returns. */
 export type HandleExchange = (exchange: Exchange) => void | Promise<void>;
 
@@ -72,7 +88,7 @@ export async function handleSafely<E extends Exchange>(
   try {
     await handle(exchange);
   } catch (error) {
-    log.error("A server failed to handle a request: {error}", { error });
+    reportFailure(log, "A server failed to handle a request: {error}", error);
     replyProblem(exchange, 500, "The server failed to handle the request.");
   }
 }
@@ -146,92 +162,6 @@ export function replyProblem(
 export function clientGone(cause?: unknown): CallError {
   return new CallError("ABORTED", "The client has disconnected.", undefined, { cause, mayHaveRun: false });
 }
-
-/** The client of a stream. */
-export interface TextSink {
-  /** Sends the headers, if they were not sent, and the text. Resolves when the client has room, rejects when it is gone. */
-  write(text: string): Promise<void>;
-  end(): void;
-  /** Ends the connection, so that the client sees that the body is incomplete. */
-  breakOff(error: unknown): void;
-}
-
-/** Maximum number of characters that a stream may be ahead of its client. A single part may exceed it. */
-const maxCharactersAhead = 64 * 1024;
-
-/** Writes a stream to its client. Never rejects. */
-export async function runStream(sink: TextSink, run: RunStream, heartbeat?: Heartbeat): Promise<void> {
-  const writer = new StreamWriter(sink);
-  if (heartbeat !== undefined) startBeating(heartbeat, writer);
-  try {
-    await run(writer.write);
-    await writer.flushing;
-    sink.end();
-  } catch (error) {
-    sink.breakOff(error);
-    if (!writer.isBroken) log.error("A stream broke off: {error}", { error });
-  } finally {
-    if (heartbeat !== undefined) beating.get(heartbeat)?.delete(writer);
-  }
-}
-
-/** Collects what is written in one turn. A class, because there may be many idle streams. */
-class StreamWriter {
-  isBroken = false;
-  /** Settles when everything was sent; `undefined` while nothing waits. */
-  flushing: Promise<void> | undefined = undefined;
-  readonly #sink: TextSink;
-  #text = "";
-
-  constructor(sink: TextSink) {
-    this.#sink = sink;
-    this.#startFlushing(); // Sends the headers, also without a first part.
-  }
-
-  readonly write = (added: string): Promise<void> => {
-    if (!this.isBroken) this.#text += added;
-    const flushing = this.flushing ?? this.#startFlushing();
-    return this.isBroken || this.#text.length >= maxCharactersAhead ? flushing : hasRoom;
-  };
-
-  #startFlushing(): Promise<void> {
-    this.flushing = this.#flush();
-    this.flushing.catch(() => {
-      this.isBroken = true;
-    });
-    return this.flushing;
-  }
-
-  async #flush(): Promise<void> {
-    await new Promise<void>(deferTurn); // What is written until then shares one write.
-    do {
-      const part = this.#text;
-      this.#text = "";
-      await this.#sink.write(part);
-    } while (this.#text !== "");
-    this.flushing = undefined;
-  }
-}
-
-/** The streams of each heartbeat, which share a timer. */
-const beating = new Map<Heartbeat, Set<StreamWriter>>();
-
-/** Writes the heartbeat to a stream whenever it is idle, until the stream is removed from `beating`. */
-function startBeating(heartbeat: Heartbeat, writer: StreamWriter): void {
-  const known = beating.get(heartbeat);
-  if (known !== undefined) return void known.add(writer);
-  const writers = new Set([writer]);
-  beating.set(heartbeat, writers);
-  const beatLater = () => startTimer(beat, heartbeat.everyMs, { keepsAlive: false });
-  const beat = () => {
-    for (const each of writers) if (each.flushing === undefined) void each.write(heartbeat.text);
-    if (writers.size > 0) beatLater();
-    else beating.delete(heartbeat);
-  };
-  beatLater();
-}
-
-const hasRoom = Promise.resolve();
 
 function ignore(): void {}
 

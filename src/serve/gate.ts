@@ -18,8 +18,7 @@ import {
   type Credentials,
 } from "./authenticator.ts";
 import { type CredentialEnd, CredentialWatches } from "./credential-watches.ts";
-import { isForeignPage, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
-import { lastListItem, parseBearer, parseHost } from "./headers.ts";
+import { isForeignPage, parseHost, readOrigins, toPreflightHeaders } from "./cross-origin.ts";
 import { denied, foreignPage, HTTPError, notLocal } from "./refusals.ts";
 import type { ServeOptions } from "./server.ts";
 
@@ -226,10 +225,21 @@ export class Gate {
     return this.#forwarded(headers, "host") ?? ownHost(headers, url);
   }
 
-  /** Returns what the nearest proxy reports about a request. */
+  /** Returns what the nearest proxy reports about a request: it adds the last element of a list. */
   #forwarded(headers: HeaderReader, name: "host" | "proto" | "for"): string | undefined {
-    return this.#trustProxy ? lastListItem(headers.get(`x-forwarded-${name}`)) : undefined;
+    const value = this.#trustProxy ? headers.get(`x-forwarded-${name}`) : null;
+    return value?.slice(value.lastIndexOf(",") + 1).trim() || undefined;
   }
+}
+
+/**
+ * Returns the token of an `Authorization: Bearer` header; `undefined` for another scheme, and `null` when the token is
+ * missing or malformed, or the header is repeated.
+ */
+export function parseBearer(authorization: string): string | null | undefined {
+  if (/^bearer +[^\s,]+$/i.test(authorization)) return authorization.slice(authorization.lastIndexOf(" ") + 1);
+  // A repeated header is joined with commas, which tokens do not contain (RFC 6750, section 2.1).
+  return /(?:^|,)\s*bearer(?:[\s,]|$)/i.test(authorization) ? null : undefined;
 }
 
 /** The parameter of a challenge after invalid credentials (RFC 6750, section 3.1). */

@@ -1,5 +1,4 @@
 import type { OutcomeFilter } from "../call/inside.ts";
-import type { Bytes } from "../internal/base64.ts";
 import { toJSONSafe } from "../internal/json-safe.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
@@ -138,12 +137,4 @@ export function statusOf(
 
 function isErrorStatus(status: unknown): status is number {
   return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599;
-}
-
-/** Returns the bytes of a buffer or a view of one; `undefined` for any other value. */
-export function readBytes(value: unknown): Bytes | undefined {
-  if (ArrayBuffer.isView(value)) {
-    return new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength);
-  }
-  return value instanceof ArrayBuffer ? new Uint8Array(value) : undefined;
 }

@@ -78,7 +78,8 @@ export class CallRunner implements RunningRequests {
   /** Runs a query or mutation. Rejects with a `CallError`; with `ABORTED` when the client disconnects. */
   async call(request: ServedCall): Promise<ResponseEnvelope> {
     const { requestId, operationId, caller, metadata, input } = request;
-    const deadline = toDeadline(Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout));
+    const timeout = Math.min(request.timeout ?? this.#defaultTimeout, this.#maxTimeout);
+    const deadline = timeout === Number.POSITIVE_INFINITY ? undefined : Date.now() + timeout;
     const reportProgress = request.onProgress ?? ignore;
     const origin = { requestId, depth: 0, isRemote: true, via: this.#via, reportProgress };
     const call = Call.incoming(this.#core, operationId, { identity: caller.identity, deadline, metadata }, origin);
@@ -101,7 +102,7 @@ export class CallRunner implements RunningRequests {
    */
   values(request: ServedCall, onOpen?: () => void): AsyncIterableIterator<ResponseEnvelope, undefined> {
     const { requestId, operationId, caller, metadata, lastEventId, input, timeout } = request;
-    const deadline = timeout === undefined ? undefined : toDeadline(Math.min(timeout, this.#maxTimeout));
+    const deadline = timeout === undefined ? undefined : Date.now() + Math.min(timeout, this.#maxTimeout);
     const options = { identity: caller.identity, metadata, lastEventId, deadline };
     let stopWatching: (() => void) | undefined;
     const onEnd = () => {
@@ -172,9 +173,4 @@ function resolveTimeLimits(options: Pick<ServeOptions, "defaultTimeout" | "maxTi
   const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, 30_000, never);
   const maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, Math.max(3_600_000, defaultTimeout), never);
   return { defaultTimeout, maxTimeout };
-}
-
-/** Returns when a time limit from now ends, in ms since the epoch. */
-function toDeadline(timeout: number): number | undefined {
-  return timeout === Number.POSITIVE_INFINITY ? undefined : Date.now() + timeout;
 }

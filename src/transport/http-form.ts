@@ -2,7 +2,7 @@ import { fromBase64 } from "../internal/base64.ts";
 import { isObject } from "../internal/objects.ts";
 import { CallError, type CallErrorJSON, type ResponseEnvelope } from "../operation/index.ts";
 
-export { toJSONText } from "./json-text.ts";
+export { readBytes, toJSONText } from "./json-text.ts";
 
 // How calls are written in HTTP: shared by the server, the client, and the importer of the operations of such a server.
 

@@ -1,3 +1,4 @@
+import type { Bytes } from "../internal/base64.ts";
 import { CallError, type CallErrorOptions } from "../operation/index.ts";
 import { isJSON } from "./is-json.ts";
 import { describeUnsendable, findUnsendable, maxLevels, type Unsendable } from "./unsendable.ts";
@@ -25,4 +26,12 @@ export function toJSONText(
     throw fail({ path: "", reason: "reading it failed" }, { ...options, cause }); // A getter or `toJSON` threw.
   }
   throw fail(found, options);
+}
+
+/** Returns the bytes of a buffer or a view of one, which JSON cannot carry; `undefined` for any other value. */
+export function readBytes(value: unknown): Bytes | undefined {
+  if (ArrayBuffer.isView(value)) {
+    return new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength);
+  }
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : undefined;
 }

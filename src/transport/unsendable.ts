@@ -1,6 +1,7 @@
-import { classNameOf, hidesState, isWireValue, readJSONForm } from "../internal/instances.ts";
 import { extendPointer } from "../internal/json-pointer.ts";
+import { readJSONForm } from "../internal/json-safe.ts";
 import { quote } from "../internal/text.ts";
+import { classNameOf, hidesState, isWireValue } from "../schema/instances.ts";
 import { isJSON } from "./is-json.ts";
 
 /** A part of a value that JSON would lose or change. */

@@ -1,25 +1,22 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createToken } from "../../src/auth/index.ts";
+import {
+  findSeriousProblems,
+  measureLoad,
+  openView,
+  type RunningHub,
+  send,
+  startProgram,
+  watch,
+} from "./console/support.ts";
 import { launchChromium } from "./launch-chromium.ts";
 
 const chromium = inject("chromium");
 const consumer = inject("consumer");
 const dist = join(consumer, "node_modules/@alkdev/operations/dist/console");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-interface RunningHub {
-  url: string;
-  link?: string;
-  close(): Promise<void>;
-}
 
 /** Starts a hub of the installed package in a process of its own. */
 async function startHub(hashes: readonly string[] = []): Promise<RunningHub> {
@@ -27,62 +24,16 @@ async function startHub(hashes: readonly string[] = []): Promise<RunningHub> {
   mkdirSync(join(folder, "operations"));
   const program = join(consumer, "console-hub.mjs");
   copyFileSync(new URL("console/hub.mjs", import.meta.url), program);
-  const child: ChildProcess = spawn(process.execPath, [program, folder, JSON.stringify(hashes)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const failed = once(child, "exit").then(() => Promise.reject(new Error("The hub has ended.")));
-  failed.catch(() => {});
-  const lines = createInterface({ input: child.stdout! });
-  const [line] = (await Promise.race([once(lines, "line"), failed])) as [string];
-  return {
-    ...(JSON.parse(line) as { url: string; link?: string }),
-    close: async () => {
-      if (child.exitCode === null) {
-        const ended = once(child, "exit");
-        child.kill("SIGTERM");
-        await ended;
-      }
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-/** What a page did that it must not do: errors, violations of the policy, requests to other origins. */
-function watch(page: Page, url: string): string[] {
-  const problems: string[] = [];
-  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
-  page.on("console", (message) => {
-    // Chromium also reports responses to calls that fail.
-    const isOfCall = /status of 4\d\d/.test(message.text());
-    if (message.type() === "error" && !isOfCall) problems.push(`console: ${message.text()}`);
-  });
-  page.on("request", (request) => {
-    if (!request.url().startsWith(url) && !request.url().startsWith("blob:"))
-      problems.push(`request: ${request.url()}`);
-  });
-  return problems;
-}
-
-async function findSeriousProblems(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const results = (await page.evaluate("axe.run()")) as {
-    violations: { impact: string; id: string; nodes: { html: string }[] }[];
-  };
-  const serious = results.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+  const hub = await startProgram(program, [folder, JSON.stringify(hashes)]);
+  return { ...hub, close: () => hub.close().then(() => rmSync(folder, { recursive: true, force: true })) };
 }
 
 describe("the files of the console", () => {
-  test("the first load is small, and everything else comes on demand", () => {
-    const page = readFileSync(join(dist, "index.html"), "utf8");
-    const named = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, name]) => name!);
-    const client = readdirSync(dist).filter((name) => /^(?:over-http|timers)-.*\.js$/.test(name));
-    const first = ["index.html", ...named, ...client];
-    const bytes = first.reduce((sum, name) => sum + gzipSync(readFileSync(join(dist, name)), { level: 9 }).length, 0);
-    expect(bytes).toBeLessThan(60_000);
-    expect(page).not.toMatch(/<script>|<style|onload=|https?:/);
-    const all = readdirSync(dist).reduce((sum, name) => sum + statSync(join(dist, name)).size, 0);
-    expect(all).toBeLessThan(640_000);
+  test("are few, are not compressed, and the page has nothing inline", () => {
+    const names = readdirSync(dist);
+    expect(names.filter((name) => /\.(?:gz|br|map)$/.test(name))).toEqual([]);
+    expect(names.reduce((sum, name) => sum + statSync(join(dist, name)).size, 0)).toBeLessThan(350_000);
+    expect(readFileSync(join(dist, "index.html"), "utf8")).not.toMatch(/<script>|<style|onload=|https?:/);
   });
 });
 
@@ -104,7 +55,7 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
       page = await context.newPage();
       page.setDefaultTimeout(20_000);
       problems = watch(page, hub.url);
-      await page.goto(hub.link!);
+      await page.goto(hub.link);
       await page.waitForSelector("main[data-view=overview]");
     });
     afterAll(async () => {
@@ -117,9 +68,24 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
       expect(await page.getByRole("button", { name: "Signed in as operator" }).isVisible()).toBe(true);
       const other = await browser.newContext();
       const second = await other.newPage();
-      await second.goto(hub.link!);
+      await second.goto(hub.link);
       await second.waitForSelector("main[data-view=sign-in]");
       expect(await second.textContent("[role=alert]")).toContain("This link has been used");
+      await other.close();
+    });
+
+    test("the list of operations loads in few requests, and everything else comes on demand", async () => {
+      const { link } = await hub.run<{ link: string }>("link");
+      const other = await browser.newContext();
+      const first = await other.newPage();
+      await first.goto(link);
+      await first.waitForSelector("main[data-view=overview]");
+      await first.goto(`${hub.url}/console/#/operations`);
+      await first.reload();
+      await first.waitForSelector("[data-operation]");
+      const load = await measureLoad(first);
+      expect(load.files.length).toBeLessThanOrEqual(5);
+      expect(load.bytes).toBeLessThan(60_000);
       await other.close();
     });
 
@@ -140,11 +106,15 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
       await item.evaluate((element: HTMLElement) => element.blur());
       await page.keyboard.press("g");
       await page.keyboard.press("c");
-      await page.waitForSelector("main[data-view=calls] [data-call]");
+      const rows = page.locator("main[data-view=calls] .rows [data-call]");
+      await rows.nth(1).waitFor();
       await page.keyboard.press("j"); // The nested call, which started last.
+      const selected = page.locator("a.row.selected:focus");
+      await selected.waitFor();
       await page.keyboard.press("j");
+      await page.locator("a.row.selected:focus", { hasText: "shop.place" }).waitFor();
       await page.keyboard.press("Enter");
-      await page.waitForSelector(".call-tree [data-call]");
+      await page.locator(".call-tree [data-call]").nth(1).waitFor();
       expect(await page.locator(".call-tree [data-call]").allTextContents()).toEqual([
         expect.stringContaining("shop.place"),
         expect.stringContaining("shop.save"),
@@ -155,11 +125,7 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
     test("foreign texts are text, and nothing that they contain runs or is fetched", async () => {
       await page.goto(`${hub.url}/console/#/operations/shop.place`);
       await page.fill("[data-field='/item'] input", "Mug");
-      await page.waitForSelector(".check-line[data-state=valid]");
-      const again = page.getByRole("button", { name: /^Send/ });
-      await again.click();
-      if (await page.getByText("The same input was sent before").isVisible()) await again.click();
-      await page.waitForSelector("section.result[data-state=ready]");
+      await send(page);
       await page
         .getByRole("tab", { name: "Table" })
         .or(page.getByRole("tab", { name: "Raw" }))
@@ -179,9 +145,7 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
       await page.waitForSelector(".check-line[data-state=invalid]");
       expect(await page.locator("[data-field='/item'] .field-issue").textContent()).toContain("1 character");
       await page.fill("[data-field='/item'] input", "none");
-      await page.waitForSelector(".check-line[data-state=valid]");
-      await page.getByRole("button", { name: "Send", exact: true }).click();
-      await page.waitForSelector("section.result[data-state=error]");
+      await send(page, "error");
       expect(await page.locator("section.result code").first().textContent()).toBe("SOLD_OUT");
       await page.goto(`${hub.url}/console/#/operations/shop.count`);
       await page.getByRole("button", { name: "Start" }).click();
@@ -207,12 +171,8 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
         await page.setViewportSize({ width, height: 900 });
         await page.emulateMedia({ colorScheme });
         for (const view of views) {
-          await page.goto(`${hub.url}/console/#/${view}`);
-          await page.waitForSelector("main h1");
-          await page.waitForSelector("main:not(:has([data-state=loading]))");
+          await openView(page, hub.url, view);
           found.push(...(await findSeriousProblems(page)).map((problem) => `${view} at ${width}: ${problem}`));
-          const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1");
-          if (isWide) found.push(`${view} at ${width}: scrolls sideways`);
         }
       }
       expect(found).toEqual([]);
@@ -245,9 +205,7 @@ describe.skipIf(chromium === null)("the console in Chromium", () => {
       const [first, second] = pages as [Page, Page];
       await first.goto(`${hub.url}/console/#/operations/shop.save`);
       await first.fill("[data-field='/item'] input", "Mug");
-      await first.waitForSelector(".check-line[data-state=valid]");
-      await first.getByRole("button", { name: "Send", exact: true }).click();
-      await first.waitForSelector("section.result[data-state=ready]");
+      await send(first);
       await first.goto(`${hub.url}/console/#/calls`);
       await first.waitForSelector("[data-call]");
       await second.goto(`${hub.url}/console/#/calls`);

@@ -16,7 +16,7 @@ test.each([
   [
     "from/openapi/a.ts",
     'import { x } from "../mcp/index.ts";',
-    "from/openapi may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, middleware, transport/http-form.ts, transport/network-error.ts, transport/unsendable.ts, transport/http-body.ts, transport/json-depth.ts",
+    "from/openapi may import internal, operation, operation/inside.ts, schema, from/source.ts, from/report.ts, from/pins.ts, from/read-bounded.ts, middleware, transport/http-form.ts, transport/network-error.ts, transport/unsendable.ts, transport/http-body.ts, transport/json-depth.ts",
   ],
   [
     "from/mcp/a.ts",

@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -211,7 +220,7 @@ test("the tarball contains built modules, their types, docs and examples, and no
     .trim()
     .split("\n");
   const wanted =
-    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|dist\/(cli|console)\/LICENSES\.txt|dist\/console\/(index\.html|[a-z]+-[\w-]+\.(css|svg))|docs\/images\/[a-z-]+\.png|config\.schema\.json|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
+    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|dist\/(cli|console)\/LICENSES\.txt|dist\/console\/(index\.html|[a-z]+-[\w-]+\.(css|svg))|docs\/images\/[a-z-]+\.png|config\.schema\.json|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|templates\/(completion|project)\/.+|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
 
   expect(files.filter((file) => !wanted.test(file))).toEqual([]);
   expect(files).toEqual(
@@ -223,6 +232,17 @@ test("the tarball contains built modules, their types, docs and examples, and no
       "package/examples/README.md",
     ]),
   );
+});
+
+test("the package stays small: a third is the library, half the command with all packages that it uses", () => {
+  const sizeOf = (folder: string): number =>
+    readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+  const installed = join(consumer, "node_modules/@alkdev/operations");
+
+  expect(sizeOf(join(installed, "dist/cli"))).toBeLessThan(3_500_000);
+  expect(sizeOf(installed) - sizeOf(join(installed, "dist/cli"))).toBeLessThan(3_500_000);
 });
 
 test("publint has nothing to say", async () => {

@@ -22,15 +22,18 @@ export const layers: Record<string, Layer> = {
   internal: { ours: [], packages: ["@logtape/logtape"] },
   operation: { ours: ["internal"], packages: ["typebox"] },
   schema: {
-    ours: ["internal", "operation", "operation/inside.ts", "schema/keywords.ts"],
+    ours: ["internal", "operation", "operation/inside.ts", "schema/instances.ts", "schema/keywords.ts"],
     packages: ["typebox", "re2js"],
   },
+  // Without TypeBox, for what also runs in clients.
+  "schema/instances.ts": { ours: ["internal"], packages: [] },
   // What a schema describes, also in browsers: without TypeBox.
   "schema/keywords.ts": { ours: ["internal"], packages: [] },
   "schema/model.ts": { ours: ["internal", "schema/keywords.ts"], packages: [] },
   contract: { ours: ["internal", "schema/model.ts"], packages: [] },
   "from/source.ts": { ours: ["operation"], packages: [] },
   "from/report.ts": { ours: ["internal", "from/source.ts"], packages: [] },
+  "from/read-bounded.ts": { ours: [], packages: [] },
   "from/pins.ts": { ours: ["internal", "operation", "operation/inside.ts"], packages: [] },
   registry: {
     ours: ["internal", "operation", "operation/inside.ts", "schema", "from/source.ts", "from/report.ts"],
@@ -51,6 +54,7 @@ export const layers: Record<string, Layer> = {
   "from/openapi": {
     ours: [
       ...sourceLayers,
+      "from/read-bounded.ts",
       "middleware",
       "transport/http-form.ts",
       "transport/network-error.ts",
@@ -79,10 +83,17 @@ export const layers: Record<string, Layer> = {
   "transport/network-error.ts": { ours: [], packages: [] },
   "transport/turnover-map.ts": { ours: [], packages: [] },
   "transport/is-json.ts": { ours: ["internal"], packages: [] },
-  "transport/unsendable.ts": { ours: ["internal", "transport/is-json.ts"], packages: [] },
+  "transport/unsendable.ts": { ours: ["internal", "schema/instances.ts", "transport/is-json.ts"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": {
-    ours: ["internal", "operation", "operation/inside.ts", "transport/frames.ts", "transport/json-depth.ts"],
+    ours: [
+      "internal",
+      "schema/instances.ts",
+      "operation",
+      "operation/inside.ts",
+      "transport/frames.ts",
+      "transport/json-depth.ts",
+    ],
     packages: [],
   },
   "transport/peer": {
@@ -150,6 +161,7 @@ export const layers: Record<string, Layer> = {
     ],
     packages: ["ws"],
   },
+  "call/deadline.ts": { ours: [], packages: [] },
   "call/fair-share.ts": { ours: [], packages: [] },
   "call/rough-size.ts": { ours: [], packages: [] },
   "call/outgoing": {
@@ -157,6 +169,7 @@ export const layers: Record<string, Layer> = {
       "internal",
       "operation",
       "operation/inside.ts",
+      "call/deadline.ts",
       "call/rough-size.ts",
       "transport/transport.ts",
       "transport/linked-set.ts",
@@ -188,6 +201,7 @@ export const layers: Record<string, Layer> = {
       "internal",
       "operation",
       "operation/inside.ts",
+      "call/deadline.ts",
       "call/outgoing",
       "transport/transport.ts",
       "transport/websocket",
@@ -282,18 +296,8 @@ export const layers: Record<string, Layer> = {
     packages: ["chokidar", "jiti"],
   },
   console: {
-    ours: ["internal", "operation", "client", "contract"],
-    packages: [
-      "preact",
-      "@preact/signals",
-      "marked",
-      "@codemirror/commands",
-      "@codemirror/lang-json",
-      "@codemirror/language",
-      "@codemirror/state",
-      "@codemirror/view",
-      "@lezer/highlight",
-    ],
+    ours: ["internal", "operation", "client", "contract", "hub", "hub/inside.ts"],
+    packages: ["preact", "@preact/signals", "marked"],
   },
   hub: {
     ours: [
@@ -304,6 +308,7 @@ export const layers: Record<string, Layer> = {
       "registry",
       "registry/inside.ts",
       "from/source.ts",
+      "from/read-bounded.ts",
       "from/*",
       "transport/transport.ts",
       "transport/*",
@@ -323,7 +328,7 @@ export const layers: Record<string, Layer> = {
       "serve/tool-name.ts",
       "serve/cross-origin.ts",
       "serve/exchange.ts",
-      "serve/headers.ts",
+      "serve/gate.ts",
       "serve/refusals.ts",
       "serve/server.ts",
       "transport/json-depth.ts",
@@ -341,8 +346,10 @@ export const layers: Record<string, Layer> = {
       "registry",
       "registry/inside.ts",
       "from/source.ts",
+      "from/read-bounded.ts",
       "from/*",
       "auth",
+      "call/deadline.ts",
       "client",
       "client/over-http.ts", // calls of a running hub load nothing else of these two folders, to start fast
       "node",
@@ -401,4 +408,8 @@ export const moduleLoaders = ["node", "from/modules"];
 export const openFolders = ["internal", "serve"];
 
 /** Layers whose import of a contract is for its types only. */
-export const typeOnly: Record<string, string[]> = { registry: ["from/source.ts"], middleware: ["registry"] };
+export const typeOnly: Record<string, string[]> = {
+  registry: ["from/source.ts"],
+  middleware: ["registry"],
+  console: ["hub"],
+};

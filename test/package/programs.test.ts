@@ -6,13 +6,14 @@ import ts from "typescript";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { isShownTruly } from "../../scripts/docs/output.ts";
 import { checkPages, findPagePrograms } from "../../scripts/docs/pages.ts";
-import { type ExampleResult, ExampleRunner, listExamples, programOf } from "../../scripts/examples.ts";
+import { type ExampleResult, ExampleRunner, listPrograms } from "../../scripts/examples.ts";
 import { root } from "../../scripts/subpaths.ts";
 import { install, linkPackages, linkPeers } from "./install.ts";
 
 /** One project with the packed package, what examples import, a copy of each example and each program of a page. */
 const project = install(inject("tarball"), join(dirname(inject("tarball")), "project"));
-const examples = listExamples();
+const examples = listPrograms();
+const folders = new Set(examples.map((path) => dirname(path)));
 const pagePrograms = findPagePrograms().map((program, index) => ({ ...program, file: `page-${index}/main.ts` }));
 
 /** The copy has another name, so that an example cannot use files of its neighbour. */
@@ -20,7 +21,7 @@ const locate = (path: string) => join(project, path.replace(/^examples\//, "copy
 const runner = new ExampleRunner({ cwd: project, locate: (path) => stripTypes(locate(path)) });
 afterAll(() => runner[Symbol.asyncDispose]());
 
-for (const name of examples) cpSync(resolve(root, "examples", name), locate(`examples/${name}`), { recursive: true });
+for (const folder of folders) cpSync(resolve(root, folder), locate(folder), { recursive: true });
 for (const { file, content } of pagePrograms) {
   mkdirSync(dirname(join(project, file)), { recursive: true });
   writeFileSync(join(project, file), `${content}\n`);
@@ -34,11 +35,11 @@ linkPackages(project, ["tsx", "@types/express", ...importedPackages()]);
  * three times as long to load it and the packages. Others also start files by their name, which need tsx.
  */
 function stripTypes(program: string): string {
-  const sources = readdirSync(dirname(program), { recursive: true, encoding: "utf8" });
-  if (sources.filter((file) => file.endsWith(".ts")).length > 1) return program;
+  const text = readFileSync(program, "utf8");
+  if (/["'`]\.{1,2}\/|import\.meta\.url/.test(text)) return program;
   const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
   const stripped = program.replace(/\.ts$/, ".mjs");
-  writeFileSync(stripped, ts.transpile(readFileSync(program, "utf8"), options));
+  writeFileSync(stripped, ts.transpile(text, options));
   return stripped;
 }
 
@@ -62,13 +63,13 @@ function outputOf(result: ExampleResult, skip: (note: string) => never): string 
 
 describe.concurrent("an example runs when it is copied into a project with the package", () => {
   test.for(examples)("%s", async (example, { skip }) => {
-    outputOf(await runner.run(programOf(example)), skip);
+    outputOf(await runner.run(example), skip);
   });
 });
 
 describe.concurrent("a program of a page runs when it is copied, and prints what the page shows", () => {
   test.for(pagePrograms)("$path:$line", async ({ example, file, shown }, { skip }) => {
-    const output = outputOf(await runner.run(programOf(example), stripTypes(join(project, file))), skip);
+    const output = outputOf(await runner.run(example, stripTypes(join(project, file))), skip);
 
     if (shown !== undefined) expect(isShownTruly(shown, output), output).toBe(true);
   });

@@ -109,7 +109,7 @@ const stories: Record<string, (caller: Caller) => Promise<unknown>> = {
   "subscribes to a query": async ({ subscribe: values }) => collect(values("test.echo", {})),
   "runs out of time": async ({ call }) => {
     // On a busy machine, a short time may be over before the handler starts.
-    for (let time = 250; ; time *= 2) {
+    for (let time = 250; time < 30_000; time *= 2) {
       const key = crypto.randomUUID();
       let hasBegun = false;
       onHang.set(key, () => {
@@ -118,6 +118,7 @@ const stories: Record<string, (caller: Caller) => Promise<unknown>> = {
       const error = await call("test.hang", { key }, { deadline: Date.now() + time }).catch((reason) => reason);
       if (hasBegun) throw error;
     }
+    throw new Error("The handler was never called.");
   },
   "calls when the time is over": ({ call }) => call("test.echo", {}, { deadline: Date.now() - 1 }),
   "gives a duration for a deadline": ({ call }) => call("test.echo", {}, { deadline: 5_000 }),
@@ -270,6 +271,9 @@ export function describeStories(
 /** Stories whose result over HTTP differs, because HTTP carries JSON. */
 const notJSON = new Set(["sends values that JSON cannot hold"]);
 
+/** Of the metadata of a call, HTTP only sends the trace context. */
+const hasMetadata = new Set(["is known to the handler"]);
+
 /** Returns what JSON makes of the details of an error: a date is its ISO string. */
 function toJSONDetails(result: unknown): unknown {
   const { details } = result as { details?: unknown };
@@ -280,11 +284,12 @@ function toJSONDetails(result: unknown): unknown {
 export function describeHTTPStories(): void {
   describe("the same results over HTTP as with direct calls", () => {
     for (const [title, story] of Object.entries(stories)) {
-      if (notForClients.has(title) || notJSON.has(title)) continue;
+      if (notForClients.has(title) || notJSON.has(title) || hasMetadata.has(title)) continue;
       test(title, async () => {
         const registry = createStoryRegistry();
         const server = serveHTTP(registry, {
           authenticate: ({ token }) => [ada, eve].find(({ id }) => id === token),
+          allowAnonymous: true,
           exposeErrors: true,
         });
         const listener = await listen({ "/": server }, { closeTimeout: 0 });

@@ -78,7 +78,11 @@ afterAll(async () => {
 async function post(path: string, token?: string, input: object = {}, at = hub): Promise<[number, unknown]> {
   const response = await fetch(`${at.url}${path}`, {
     method: "POST",
-    headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
+    headers: {
+      "content-type": "application/json",
+      connection: "close",
+      ...(token && { authorization: `Bearer ${token}` }),
+    },
     body: JSON.stringify(input),
   });
   return [response.status, await response.json()];

@@ -90,7 +90,7 @@ function runCommand(library: Library, cwd: string, args: string[]): Promise<obje
     const child = execFile(
       process.execPath,
       [commandOf(library), ...args],
-      { cwd, env, timeout: 20_000 },
+      { cwd, env, timeout: 60_000 },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : (error as { code?: unknown }).code;
         resolve({ code, stdout: toLines(stdout), stderr: toLines(stderr) });

@@ -19,7 +19,6 @@ import {
   restoreData,
   timedOut,
   toIdentity,
-  withDeadline,
 } from "../../operation/inside.ts";
 import type { LinkedSet } from "../../transport/linked-set.ts";
 import {
@@ -32,6 +31,7 @@ import {
   type SendFollowUp,
   transportClosed,
 } from "../../transport/transport.ts";
+import { withDeadline } from "../deadline.ts";
 import {
   type CallingTransport,
   describeCall,

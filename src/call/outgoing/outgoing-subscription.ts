@@ -7,9 +7,9 @@ import {
   type SubscribeOptions,
   type SubscriptionIterator,
   silentTooLong,
-  withDeadline,
 } from "../../operation/inside.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
+import { withDeadline } from "../deadline.ts";
 import { roughSize } from "../rough-size.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import { initialCredit } from "./request-frame.ts";

@@ -7,31 +7,19 @@ import { createDataPrinter, createPrinter, valueOptions } from "../print.ts";
 import { formatDuration, formatTable, formatTime } from "../table.ts";
 import { hubOptions, type Target, withHub } from "../target.ts";
 
-/** A call as `hub.history` and `hub.call` return it. */
+/** A call as `hub.history`, `hub.call` and `hub.calls` return it. */
 interface Call {
   id?: number;
   requestId: string;
-  parentRequestId?: string;
+  parentRequestId?: string | undefined;
   operationId: string;
-  identity?: string;
+  identity?: string | undefined;
   via: string;
   startedAt: number;
   duration: number;
   status: "running" | "succeeded" | "failed";
-  code?: string;
-  error?: { message: string };
-}
-
-/** An event of `hub.calls`. */
-interface CallEvent {
-  kind: "started" | "succeeded" | "failed";
-  operationId: string;
-  parentRequestId?: string | undefined;
-  identity?: string | undefined;
-  via: string;
-  timestamp: number;
-  duration?: number;
   code?: string | undefined;
+  error?: { message: string };
 }
 
 const options = {
@@ -78,7 +66,15 @@ async function printPage(context: Context): Promise<void> {
 }
 
 /** The cells of a call: when it started, what was called, how it ended, how long it took, and who called. */
-function toRow({ startedAt, operationId, status, code, duration, via, identity = "anonymous" }: Call): string[] {
+function toRow({
+  startedAt,
+  operationId,
+  status,
+  code,
+  duration,
+  via,
+  identity = "anonymous",
+}: Omit<Call, "requestId">) {
   return [formatTime(startedAt), operationId, code ?? status, formatDuration(duration), `${via}, ${identity}`];
 }
 
@@ -91,23 +87,22 @@ async function follow(context: Context): Promise<void> {
   await withHub(context, async ({ subscribe }) => {
     const isWanted = createGlobs([operation ?? "*"]);
     for await (const { data } of subscribe("hub.calls", {})) {
-      const event = data as CallEvent;
-      if (!isWanted(event.operationId) || (failed && event.kind !== "failed")) continue;
-      if (printer !== undefined) await printer.print(event);
-      else if (event.kind !== "started") await stdout.write(formatEvent(event, stdout.colors));
+      const call = data as Call;
+      if (!isWanted(call.operationId) || (failed && call.status !== "failed")) continue;
+      if (printer !== undefined) await printer.print(call);
+      else if (call.status !== "running") await stdout.write(formatEnd(call, stdout.colors));
     }
   });
   await printer?.close();
 }
 
 /** Formats the end of a call in one line. `serve` prints the same. */
-export function formatEvent(event: CallEvent, { bold, dim, red }: Colors): string {
-  const { timestamp, operationId, parentRequestId, kind, code = kind, duration = 0, via, identity } = event;
-  const mark = parentRequestId === undefined ? "" : "└─ ";
-  const ending = kind === "failed" ? red(toPrintableLine(code)) : code;
-  const caller = toPrintableLine(`${via}, ${identity ?? "anonymous"}`);
-  const id = `${mark}${bold(toPrintableLine(operationId))}`;
-  return `${dim(formatTime(timestamp))}  ${id}  ${ending}  ${formatDuration(duration)}  ${dim(caller)}\n`;
+export function formatEnd(call: Omit<Call, "requestId">, { bold, dim, red }: Colors): string {
+  const [, id, ending, duration, caller] = toRow(call).map(toPrintableLine);
+  const mark = call.parentRequestId === undefined ? "" : "└─ ";
+  const end = formatTime(call.startedAt + call.duration);
+  const color = call.status === "failed" ? red : String;
+  return `${dim(end)}  ${mark}${bold(id!)}  ${color(ending!)}  ${duration}  ${dim(caller!)}\n`;
 }
 
 /** Prints a call and the calls below it as a tree. */

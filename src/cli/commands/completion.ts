@@ -6,9 +6,10 @@ import { loadCommand, summaries } from "../commands.ts";
 import { unknownName } from "../failures.ts";
 import { toPrintableLine } from "../output-stream.ts";
 import { hubOf, type TargetContext, withTarget } from "../target.ts";
-import { completionScripts } from "./completion-scripts.ts";
+import { readTemplate } from "./templates.ts";
 
-const shells = Object.keys(completionScripts);
+/** The shells with a script in `templates/completion`. */
+const shells = ["bash", "zsh", "fish"];
 
 /** Maximum time for a request to a hub while a user waits for completions. */
 const maxWait = "2s";
@@ -28,7 +29,7 @@ export const completion = defineCommand({
   options: {},
   run: async ({ positionals: [shell = ""], stdout }) => {
     if (!shells.includes(shell)) throw unknownName("completion for", shell, shells);
-    await stdout.write(completionScripts[shell]!);
+    await stdout.write(readTemplate(`completion/operations.${shell}`));
   },
 });
 
@@ -38,7 +39,10 @@ type Suggestion = readonly [word: string, description: string];
 /** Suggestions, or `files` for the names of files. */
 type Suggestions = Suggestion[] | "files";
 
-/** `operations complete -- WORDS`, which the scripts call. It prints nothing but completions, whatever fails. */
+/**
+ * `operations complete -- WORDS`, which the scripts call. It prints nothing but suggestions, whatever fails: one per line,
+ * with its description after a tab, or `:files` for file names. After a suggestion that ends with `=` follows no space.
+ */
 export const complete = defineCommand({
   examples: ["complete -- call github."],
   arguments: "-- [WORD …]",

@@ -1,8 +1,8 @@
 import { once } from "node:events";
+import { realpath } from "node:fs/promises";
 import { createServer } from "node:net";
-import { isDeepStrictEqual } from "node:util";
 import { findConfig, type ResolvedConfig, type SourceState } from "../../hub/index.ts";
-import { toReason } from "../../internal/text.ts";
+import { quote, toReason } from "../../internal/text.ts";
 import { defineCommand } from "../command.ts";
 import { readConfig } from "../config-target.ts";
 import { exitCodes, program, toFailure } from "../failures.ts";
@@ -96,13 +96,13 @@ async function checkProject(context: TargetContext): Promise<CheckResult[]> {
   const named = { ...context, options: { ...options, config: file } }; // The user has been asked.
   return [
     toResult("config", `${file} is valid.`),
-    ...(await attempt("port", () => checkPort(config, context))),
+    ...(await attempt("port", async () => checkPort(config, await realpath(file), context))),
     ...(await attempt("sources", () => withTarget(named, checkSources))),
   ];
 }
 
-/** Checks that the hub can listen on the configured address, or already does. */
-async function checkPort({ serve = {}, sources = {} }: ResolvedConfig, context: TargetContext): Promise<CheckResult[]> {
+/** Checks that the hub can listen on the configured address, or already does. `file` is the real path of the configuration. */
+async function checkPort({ serve = {} }: ResolvedConfig, file: string, context: TargetContext): Promise<CheckResult[]> {
   const { host = "127.0.0.1", port = 4_000 } = { ...serve, ...readPort(context.environment) };
   const server = createServer().listen({ host, port, exclusive: true });
   try {
@@ -110,13 +110,13 @@ async function checkPort({ serve = {}, sources = {} }: ResolvedConfig, context: 
     return [toResult("port", `Port ${port} of ${host} is free.`)];
   } catch (error) {
     const url = `http://${host}:${port}`;
-    const named = { ...context, options: { ...context.options, config: undefined, hub: url } };
-    const states = await withHub(named, readSources).catch(() => undefined);
-    const running = new Set(states?.map(({ name }) => name.split("/", 1)[0]!)); // A file of servers is several sources.
-    const isOwn = states !== undefined && isDeepStrictEqual([...running].sort(), Object.keys(sources).sort());
-    if (isOwn) return [toResult("port", `The hub of this configuration is running at ${url}.`)];
+    const named = { ...context, options: { ...context.options, config: undefined, hub: url, timeout: "2s" } };
+    const status = await withHub(named, ({ call }) => call("hub.status", {})).catch(() => undefined);
+    const { hub } = (status?.data ?? {}) as { hub?: { config?: string } };
+    if (hub?.config === file) return [toResult("port", `The hub of this configuration is running at ${url}.`)];
     const message = `The hub cannot listen on port ${port} of ${host}: ${toReason(error)}.`;
-    const other = states === undefined ? "the program that uses the port" : "the hub of another configuration";
+    const others = hub?.config === undefined ? "another configuration" : quote(hub.config, 1_000);
+    const other = hub === undefined ? "the program that uses the port" : `the hub of ${others}`;
     return [toResult("port", message, `End ${other}, or set another serve.port.`, exitCodes.unreachable)];
   } finally {
     server.close();

@@ -5,6 +5,7 @@ import { quote } from "../../internal/text.ts";
 import { defineCommand } from "../command.ts";
 import { fileError, program, usageError } from "../failures.ts";
 import { checkTrust, storeTrust } from "../trust.ts";
+import { readTemplate } from "./templates.ts";
 
 declare const __PACKAGE_VERSION__: string;
 
@@ -71,7 +72,10 @@ ${trust}  ${program} serve
 `;
 }
 
-/** The files of a project with one operation, in the order in which to read them. */
+/** The files of a project, in the order in which to read them. In the package, `gitignore` has no dot, because npm omits it. */
+const templates = ["operations.config.ts", "operations/greeting.ts", "tsconfig.json", "gitignore", "README.md"];
+
+/** Returns the content of the files of a project by their names. */
 function createFiles(title: string): Record<string, string> {
   // A valid name of an npm package.
   const name = title
@@ -89,55 +93,9 @@ function createFiles(title: string): Record<string, string> {
     dependencies: { "@alkdev/operations": `^${__PACKAGE_VERSION__}` },
     devDependencies: { "@types/node": "^20.19.0" },
   };
-  const compilerOptions = {
-    target: "es2022",
-    module: "nodenext",
-    types: ["node"], // Of `process.env`.
-    strict: true,
-    skipLibCheck: true,
-    noEmit: true,
-  };
-  return {
-    "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
-    [configName]: `import { defineConfig } from "@alkdev/operations/hub";
-
-export default defineConfig({
-  sources: {
-    local: { modules: "./operations" },
-    // An HTTP API, from its OpenAPI document:
-    // petstore: { openapi: "https://petstore3.swagger.io/api/v3/openapi.json" },
-    // An MCP server:
-    // files: { mcp: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] } },
-  },
-  serve: { port: 4000 },
-});
-`,
-    "operations/greeting.ts": `import { defineOperation, Type } from "@alkdev/operations";
-
-export default defineOperation({
-  namespace: "greeting",
-  name: "hello",
-  type: "query",
-  description: "Greets a person.",
-  inputSchema: Type.Object({ name: Type.String({ description: "Name of the person." }) }),
-  outputSchema: Type.Object({ message: Type.String() }),
-  handler: ({ name }) => ({ message: \`Hello, \${name}!\` }),
-});
-`,
-    "tsconfig.json": `${JSON.stringify({ compilerOptions }, null, 2)}\n`,
-    ".gitignore": "node_modules/\n*.db\n*.db-*\n.env\n",
-    "README.md": `# ${title}
-
-\`\`\`sh
-npm install
-${program} serve                      # HTTP, MCP and WebSocket on http://127.0.0.1:4000
-${program} list
-${program} call greeting.hello name=Ada
-${program} mcp-config --for claude    # plug it into Claude Code, Cursor, VS Code …
-\`\`\`
-
-Each file in \`operations/\` exports one operation, or a list of them, as its default export.
-\`operations.config.ts\` adds HTTP APIs and MCP servers.
-`,
-  };
+  const files = templates.map((file) => [
+    file === "gitignore" ? ".gitignore" : file,
+    readTemplate(`project/${file}`).replace(/^# Title$/m, () => `# ${title}`),
+  ]);
+  return { "package.json": `${JSON.stringify(manifest, null, 2)}\n`, ...Object.fromEntries(files) };
 }

@@ -10,7 +10,7 @@ import { type OutputStream, redirectOutput, toPrintableLine } from "../output-st
 import { type NamedSource, refuseOtherOrigins, toNamedSources } from "../source-target.ts";
 import { formatTime } from "../table.ts";
 import { countOf, kindOf, targetOptions } from "../target.ts";
-import { formatEvent } from "./calls.ts";
+import { formatEnd } from "./calls.ts";
 import { formatCall } from "./describe.ts";
 
 const { hub: _hub, timeout: _timeout, ...sourceOptions } = targetOptions;
@@ -41,9 +41,11 @@ export const serve = defineCommand({
     const sources = kindOf(options) === "sources" ? toNamedSources(context.given) : [];
     const { config, ...place } = sources.length === 0 ? await readConfig(context) : toConfig(sources);
     const listen = options.stdio !== true && readPort(environment, options.port);
+    let announced: Promise<void> | undefined;
     const onStart = (hub: Hub) => {
       refuseOtherOrigins(hub.registry, sources);
-      if (listen !== false && !options.json) announce(hub, config.serve, context).catch(() => {}); // Ends the command.
+      if (listen === false || options.json) return;
+      announced = announce(hub, config.serve, context).catch(() => {}); // A failure ends the command.
     };
     const dev = options.dev === true;
     const hub = await startHub(config, { ...place, environment, listen, dev, onStart }, signal);
@@ -51,6 +53,7 @@ export const serve = defineCommand({
       const interrupted = signal.aborted ? Promise.resolve() : once(signal, "abort");
       const stopped = Promise.race([interrupted, crash.promise]);
       if (listen !== false) {
+        await announced;
         await printReady(hub, context);
         await stopped;
       } else {
@@ -125,22 +128,34 @@ async function announce(
   const link = hub.createConsoleLink();
   if (link !== undefined) rows.unshift(["Console", `${link}  (signs in once, within 5 minutes)`]);
   const lines = rows.map(([name = "", value]) => `  ${name.padEnd(9)}  ${value}\n`);
-  await stdout.write(`Listening on ${url}\n${lines.join("")}`);
-  if (options.quiet) return;
-  const log = (line: string) => void stderr.write(line).catch(() => {}); // A hub does not need a reader.
+  const announced = stdout.write(`Listening on ${url}\n${lines.join("")}`);
+  if (options.quiet) return announced;
+  // The address comes first, also if a source is ready before it is written. A hub does not need a reader.
+  const log = (line: string) => void announced.then(() => stderr.write(line)).catch(() => {});
   const known = new Map<string, string>();
   hub.onSourceChange((state) => {
     if (known.get(state.name) !== state.status) log(formatSource(state));
     known.set(state.name, state.status);
   });
   registry.on("call", (event) => {
-    const { kind, parentRequestId, operationId, identity, via = "code" } = event;
-    const isEnd = kind === "succeeded" || kind === "failed";
+    const { kind, parentRequestId, operationId, identity, timestamp, via = "code" } = event;
+    if (kind !== "succeeded" && kind !== "failed") return;
     // Other commands and consoles read the state of the hub all the time.
-    if (!isEnd || parentRequestId !== undefined || operationId.startsWith("hub.")) return;
+    if (parentRequestId !== undefined || operationId.startsWith("hub.")) return;
+    const { duration } = event;
     const code = kind === "failed" ? event.error.code : undefined;
-    log(formatEvent({ ...event, via, code, identity: identity?.id }, stderr.colors));
+    const call = {
+      operationId,
+      identity: identity?.id,
+      via,
+      startedAt: timestamp - duration,
+      duration,
+      status: kind,
+      code,
+    };
+    log(formatEnd(call, stderr.colors));
   });
+  return announced;
 }
 
 /** Prints what to try. Programs receive one line, which they may wait for. */

@@ -9,8 +9,8 @@ import {
   printLock,
   printTypes,
 } from "../../contract/index.ts";
+import { readBounded } from "../../from/read-bounded.ts";
 import { findConfig } from "../../hub/index.ts";
-import { readBounded } from "../../internal/read-bounded.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";

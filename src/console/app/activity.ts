@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { Activity, CallRecord, HistoryPage } from "./api.ts";
+import { type Activity, type CallRecord, type HistoryPage, keyOf, runningKeyOf } from "./api.ts";
 import { ask, hubTime, subscribe, toCallError } from "./hub.ts";
 
 /** How the page follows the calls of the hub. */
@@ -26,20 +26,14 @@ export const totals = signal({ started: 0, succeeded: 0, failed: 0, running: 0, 
 /** Calls and failures of the last second. */
 export const rate = signal({ calls: 0, failed: 0, shown: 0 });
 
+/** What is missing in the list, after an interruption. */
+export const missed = signal("");
+
 /** By key, oldest first. A running call is replaced by its record when it ends. */
 const store = new Map<string, CallRecord>();
 const recent: { at: number; activity: Activity }[] = [];
 let shownAt = 0;
 let showing: ReturnType<typeof setTimeout> | undefined;
-
-/** The key of a call: its record, or its request while it runs. Callers choose request ids, so they may repeat. */
-export function keyOf(call: CallRecord): string {
-  return call.id === undefined ? runningKeyOf(call) : String(call.id);
-}
-
-function runningKeyOf({ requestId, identity = "" }: CallRecord): string {
-  return `${requestId} ${identity}`;
-}
 
 /** Follows the calls of the hub until the signal fires. Reconnects after interruptions and loads what it has missed. */
 export async function followActivity(signedOut: AbortSignal): Promise<void> {
@@ -91,7 +85,6 @@ export function add(activity: Activity): void {
   for (const call of calls) put(call);
   const now = performance.now();
   recent.push({ at: now, activity });
-  while (now - recent[0]!.at > 1_000) recent.shift();
   show();
 }
 
@@ -100,6 +93,7 @@ export function clearActivity(): void {
   store.clear();
   recent.length = 0;
   liveCalls.value = [];
+  missed.value = "";
   totals.value = { started: 0, succeeded: 0, failed: 0, running: 0, skipped: 0 };
   rate.value = { calls: 0, failed: 0, shown: 0 };
 }
@@ -118,6 +112,7 @@ function show(): void {
     () => {
       showing = undefined;
       shownAt = performance.now();
+      while (recent.length > 0 && shownAt - recent[0]!.at > 1_000) recent.shift();
       liveCalls.value = Array.from(store.values()).reverse();
       const sum = (count: (one: Activity) => number) => recent.reduce((all, { activity }) => all + count(activity), 0);
       rate.value = {
@@ -125,6 +120,7 @@ function show(): void {
         failed: sum((one) => one.failed),
         shown: sum((one) => one.calls.length),
       };
+      if (recent.length > 0) show(); // Until the last second has passed.
     },
     Math.max(0, showEveryMs - (performance.now() - shownAt)),
   );
@@ -132,8 +128,9 @@ function show(): void {
 
 async function loadMissed(since: number): Promise<void> {
   try {
-    const { calls } = await ask<HistoryPage>("history", { since, limit: maxMissed });
+    const { calls, next } = await ask<HistoryPage>("history", { since, limit: maxMissed });
     for (const call of calls.reverse()) put(call);
+    if (next !== undefined) missed.value = `Of the calls during an interruption, the newest ${maxMissed} are listed.`;
   } catch {
     // The stream goes on; the list of recorded calls reports why it cannot be read.
   }

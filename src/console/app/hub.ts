@@ -69,6 +69,11 @@ export function hasScope(scope: "hub:read" | "hub:admin"): boolean {
   return identity !== undefined && (identity.isOperator === true || identity.scopes.includes(scope));
 }
 
+/** Returns whether the caller may read calls: its own ones, or all of them. */
+export function mayReadCalls(): boolean {
+  return hasScope("hub:read") || hasScope("hub:admin");
+}
+
 /** Any failure as an error of a call. */
 export function toCallError(
   error: unknown,

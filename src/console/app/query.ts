@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal, useSignal, useSignalEffect } from "@preact/signals";
-import { useCallback, useEffect } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 import { toCallError } from "./hub.ts";
 
 /** The state of data that a component shows. Old data stays while new data is loaded, and after a failure. */
@@ -43,6 +43,29 @@ export function useQuery<T>(load: (abort: AbortSignal) => Promise<T>, inputs?: u
     runs.value += 1;
   }, [runs]);
   return [query.value, again];
+}
+
+/**
+ * Returns the pages of a list: the first one is that of a query, and `loadNext` loads those after it. Further pages are
+ * dropped when the first one changes.
+ */
+export function usePages<T>(
+  first: T | undefined,
+  loadNext: (known: readonly T[]) => Promise<T> | undefined,
+): [pages: readonly T[], loadMore: () => void] {
+  const more = useSignal<{ of: T | undefined; pages: readonly T[] }>({ of: undefined, pages: [] });
+  const isLoading = useRef(false);
+  const pages = first === undefined ? [] : [first, ...(more.value.of === first ? more.value.pages : [])];
+  const loadMore = useCallback(async () => {
+    const known = more.peek().of === first ? more.peek().pages : [];
+    const next = first === undefined || isLoading.current ? undefined : loadNext([first, ...known]);
+    if (next === undefined) return;
+    isLoading.current = true;
+    const page = await next.catch(() => undefined); // Scrolling on tries again.
+    isLoading.current = false;
+    if (page !== undefined) more.value = { of: first, pages: [...known, page] };
+  }, [first, loadNext, more]);
+  return [pages, loadMore];
 }
 
 /** Returns a signal that follows another one after it has not changed for some time. */

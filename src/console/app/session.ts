@@ -9,7 +9,7 @@ export interface Session {
 }
 
 /** Why there is no session. */
-export type SignedOut = "new" | "signed out" | "expired" | "removed" | "code" | "refused";
+export type SignedOut = "new" | "signed out" | "expired" | "removed" | "code" | "refused" | "blocked" | "unreachable";
 
 const storageKey = "operations.session";
 /** How long a new tab waits for the session of another one, in ms. */
@@ -67,14 +67,19 @@ export function end(reason: SignedOut): void {
 }
 
 async function exchange(body: { code?: string }, token?: string): Promise<void> {
-  const response = await fetch(sessionURL, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
-    body: JSON.stringify(body),
-  });
-  const given = response.ok ? read(await response.text()) : undefined;
-  if (given !== undefined) keep(given);
-  else session.value = body.code === undefined ? "refused" : "code";
+  try {
+    const response = await fetch(sessionURL, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+      body: JSON.stringify(body),
+    });
+    const given = response.ok ? read(await response.text()) : undefined;
+    if (given !== undefined) keep(given);
+    else if (response.status === 429) session.value = "blocked";
+    else session.value = body.code === undefined ? "refused" : "code";
+  } catch {
+    session.value = "unreachable";
+  }
 }
 
 function keep(given: Session): void {

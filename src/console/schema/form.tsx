@@ -14,9 +14,9 @@ import {
 } from "../../contract/index.ts";
 import { readPointer } from "../../internal/json-pointer.ts";
 import { isSecretName } from "../../internal/secrets.ts";
-import { Button } from "../ui/parts.tsx";
+import { Button, MoreButton } from "../ui/parts.tsx";
 import { keepIn } from "../ui/set.ts";
-import { formatBytes, formatCount, Name, Prose, visibleName, visibleProse } from "../ui/text.tsx";
+import { formatBytes, Name, Prose, visibleName, visibleProse } from "../ui/text.tsx";
 import type { Draft } from "./draft.ts";
 
 /** Fields of one object or list that are drawn; a button draws the next ones. */
@@ -59,49 +59,47 @@ function Row({ field, depth, actions }: { field: Field; depth: number; actions?:
   const id = useId();
   const { pointer, label, isRequired, shape } = field;
   const description = shape.annotation("description");
-  const messages = issues.get(pointer) ?? [];
+  const initial = shape.annotation("default");
   const isSet = value !== undefined;
+  const unsetText = initial === undefined ? "not set" : `default ${visibleProse(JSON.stringify(initial).slice(0, 60))}`;
   return (
-    <div class={`field ${isSet || isRequired ? "" : "not-set"}`} data-field={pointer}>
-      <div class="field-head">
-        <label for={id}>
-          <Name value={label} />
-          {isRequired && (
-            <span class="bad" title="required">
-              *
-            </span>
-          )}
-        </label>
-        {typeof description === "string" && (
-          <span class="field-hint">
-            <Prose value={description} max={300} />
+    <div class={isSet || isRequired ? "field" : "field not-set"} data-field={pointer}>
+      <label class="field-name" for={id}>
+        <Name value={label} />
+        {isRequired && (
+          <span class="bad" title="required">
+            *
           </span>
         )}
-      </div>
+      </label>
       <div class="field-body">
         {isSet || isRequired ? (
           <Control field={field} depth={depth} id={id} />
         ) : (
-          <span class="muted">
-            not set{" "}
-            <Button
-              kind="quiet"
-              label={`Set ${visibleName(label)}`}
-              icon="plus"
-              onClick={() => set(shape.annotation("default") ?? startValueOf(field))}
-            />
-          </span>
+          <Button
+            kind="quiet"
+            icon="plus"
+            label={`${unsetText}, set ${visibleName(label)}`}
+            onClick={() => set(initial ?? startValueOf(field))}
+          >
+            {unsetText}
+          </Button>
         )}
         {isSet && !isRequired && (
           <Button kind="quiet" icon="close" label={`Remove ${visibleName(label)}`} onClick={() => set(undefined)} />
         )}
         {actions}
+        {typeof description === "string" && (
+          <p class="field-hint">
+            <Prose value={description} max={300} />
+          </p>
+        )}
+        {(issues.get(pointer) ?? []).map((message) => (
+          <p class="bad field-issue" key={message} id={`${id}-issue`}>
+            {visibleProse(message)}
+          </p>
+        ))}
       </div>
-      {messages.map((message) => (
-        <p class="bad field-issue" key={message} id={`${id}-issue`}>
-          {visibleProse(message)}
-        </p>
-      ))}
     </div>
   );
 }
@@ -348,7 +346,7 @@ function Members({ field, kind, depth }: { field: Field; kind: "object" | "map" 
           field={isList ? { ...inner, isRequired: true } : inner}
           depth={depth + 1}
           actions={
-            isList ? (
+            isList && index < elements.length ? (
               <>
                 {index > 0 && (
                   <Button kind="quiet" icon="up" label={`Move ${index} up`} onClick={() => move(index, index - 1)} />
@@ -361,30 +359,18 @@ function Members({ field, kind, depth }: { field: Field; kind: "object" | "map" 
                     onClick={() => move(index, index + 1)}
                   />
                 )}
-                {index < elements.length && (
-                  <Button
-                    kind="quiet"
-                    icon="close"
-                    label={`Remove ${index}`}
-                    onClick={() => set(elements.toSpliced(index, 1))}
-                  />
-                )}
+                <Button
+                  kind="quiet"
+                  icon="close"
+                  label={`Remove ${index}`}
+                  onClick={() => set(elements.toSpliced(index, 1))}
+                />
               </>
             ) : undefined
           }
         />
       ))}
-      {fields.length > shown.value && (
-        <Button
-          kind="quiet"
-          onClick={() => {
-            shown.value += maxFields;
-          }}
-        >
-          Show {formatCount(Math.min(maxFields, fields.length - shown.value))} more of {formatCount(fields.length)}{" "}
-          fields
-        </Button>
-      )}
+      <MoreButton shown={shown} step={maxFields} total={fields.length} noun="fields" />
       {isList && (
         <Button icon="plus" onClick={() => set([...elements, startValueOf(elementOf(field, elements.length))])}>
           Add
@@ -437,16 +423,14 @@ function NewKey({ isDeclared, onAdd }: { isDeclared(name: string): boolean; onAd
 function UnionControl({ field, depth }: { field: Field; depth: number }) {
   const [value, set] = useValue(field);
   const chosen = useSignal<number | undefined>(undefined);
-  const found = choiceOf(field, value);
-  const isChosen = chosen.value !== undefined && field.shape.alternatives[chosen.value]?.shape.admits(value) === true;
-  const choice = isChosen ? chosen.value! : found;
+  const choice = choiceOf(field, value, chosen.value);
   const labels = labelsOf(field);
   const [inner] = choice === -1 ? [] : fieldsIn(field, value, choice);
   const name = useId();
   const choose = (index: number) => {
     chosen.value = index;
     const [next] = fieldsIn(field, undefined, index);
-    if (next !== undefined && !field.shape.alternatives[index]!.shape.admits(value)) set(startValueOf(next));
+    if (next !== undefined && choiceOf(field, value, index) !== index) set(startValueOf(next));
   };
   const label = `Form of ${visibleName(field.label)}`;
   return (

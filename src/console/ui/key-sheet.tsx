@@ -1,6 +1,6 @@
 import { currentBindings, keysOpen } from "../app/keys.ts";
 import { change, preferences } from "../app/preferences.ts";
-import { Dialog } from "./parts.tsx";
+import { Dialog, KeyHint } from "./parts.tsx";
 import { set } from "./set.ts";
 
 /** The keys that work in the current view. */
@@ -13,7 +13,7 @@ export function KeySheet() {
           <div key={key}>
             <dt>
               {key.split(" ").map((one) => (
-                <kbd key={one}>{one.replace("Mod+", navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl ")}</kbd>
+                <KeyHint key={one} name={one} />
               ))}
             </dt>
             <dd>{does}</dd>

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { liveCalls } from "../app/activity.ts";
 import { idOf, type OperationList, type SourceKind, type SourceState } from "../app/api.ts";
 import { ask } from "../app/hub.ts";
@@ -52,6 +52,12 @@ export function Palette() {
     else if (inNewTab) open(entry.href, "_blank");
     else go(entry.href);
   };
+  // Enter means the best match for what was typed, also if the hub has not answered yet.
+  const isStale = found.state === "loading" || typed.value !== text.value;
+  const isChosen = useSignal(false);
+  useEffect(() => {
+    if (isChosen.value && !isStale) choose(entries[0]);
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
@@ -60,7 +66,8 @@ export function Palette() {
       document.getElementById(`palette-${at.value}`)?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter") {
       event.preventDefault();
-      choose(entries[at.value], event.metaKey || event.ctrlKey);
+      if (isStale && at.value === 0) isChosen.value = true;
+      else choose(entries[at.value], event.metaKey || event.ctrlKey);
     }
   };
   return (
@@ -80,6 +87,7 @@ export function Palette() {
         onInput={(event) => {
           text.value = event.currentTarget.value;
           at.value = 0;
+          isChosen.value = false;
         }}
         onKeyDown={onKeyDown}
       />

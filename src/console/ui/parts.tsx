@@ -1,8 +1,10 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { copy } from "../app/announce.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { set } from "./set.ts";
+import { formatCount } from "./text.tsx";
 
 interface ButtonProps {
   children?: ComponentChildren;
@@ -170,12 +172,10 @@ interface SearchBoxProps {
   label: string;
   value: string;
   onInput(value: string): void;
-  /** Called with keys that a text field has no use for: arrows and Enter. */
-  onKey?(event: KeyboardEvent): void;
 }
 
 /** A field for words to search for; `/` focuses it. */
-export function SearchBox({ label, value, onInput, onKey }: SearchBoxProps) {
+export function SearchBox({ label, value, onInput }: SearchBoxProps) {
   return (
     <label class="search">
       <Icon name="search" />
@@ -188,25 +188,53 @@ export function SearchBox({ label, value, onInput, onKey }: SearchBoxProps) {
         autocomplete="off"
         spellcheck={false}
         onInput={(event) => onInput(event.currentTarget.value)}
-        onKeyDown={onKey}
       />
     </label>
   );
 }
 
 /** A button that copies text, and says so. */
-export function CopyButton({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
-  const isCopied = useSignal(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(typeof text === "string" ? text : text());
-    isCopied.value = true;
-    setTimeout(set(isCopied, false), 1_500);
-  };
+export function CopyButton({ text, what }: { text: () => string; what: string }) {
   return (
-    <Button icon={isCopied.value ? "check" : "copy"} kind="quiet" onClick={copy}>
-      {isCopied.value ? "Copied" : label}
+    <Button icon="copy" kind="quiet" onClick={() => void copy(text(), what)}>
+      Copy
     </Button>
   );
+}
+
+/** A button that draws the next members of something that is too long to draw at once. */
+export function MoreButton({
+  shown,
+  step,
+  total,
+  noun,
+}: {
+  shown: Signal<number>;
+  step: number;
+  total: number;
+  noun: string;
+}) {
+  if (total <= shown.value) return null;
+  return (
+    <Button
+      kind="quiet"
+      onClick={() => {
+        shown.value += step;
+      }}
+    >
+      Show {formatCount(Math.min(step, total - shown.value))} more of {formatCount(total)} {noun}
+    </Button>
+  );
+}
+
+const isMac = navigator.platform.startsWith("Mac");
+
+/** The keys of an action, as they stand on the keyboard. */
+export function KeyHint({ name }: { name: string }) {
+  const names: Record<string, string> = { Enter: "↵", Escape: "Esc", k: "K" };
+  const [modifier, key] = name.startsWith("Mod+") ? [isMac ? "⌘" : "Ctrl ", name.slice(4)] : ["", name];
+  const text = modifier === "" ? (key === "Escape" ? "Esc" : key) : modifier + (names[key] ?? key);
+  return <kbd>{text}</kbd>;
 }
 
 interface DialogProps {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { StatsPoint } from "../app/api.ts";
+import type { StatsPoint } from "../app/stats.ts";
 import { formatCount, formatDuration, formatTime } from "./text.tsx";
 
 /** A series of a plot. */

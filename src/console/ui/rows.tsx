@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { bindKeys } from "../app/keys.ts";
+import { isNarrow } from "./media.ts";
 import { set } from "./set.ts";
 
 interface RowsProps<T> {
@@ -9,8 +10,6 @@ interface RowsProps<T> {
   items: readonly T[];
   /** Number of all rows, if only the first ones are loaded. */
   total?: number;
-  /** Height of a row in pixels. */
-  height: number;
   keyOf(item: T): string;
   /** Address of a row: Enter and a click go there. */
   hrefOf(item: T): string;
@@ -31,18 +30,8 @@ const overscan = 8;
  * between rows.
  */
 export function Rows<T>(props: RowsProps<T>) {
-  const {
-    label,
-    items,
-    total = items.length,
-    height,
-    keyOf,
-    hrefOf,
-    children,
-    attributesOf,
-    onNearEnd,
-    onScroll,
-  } = props;
+  const { label, items, total = items.length, keyOf, hrefOf, children, attributesOf, onNearEnd, onScroll } = props;
+  const height = isNarrow.value ? 52 : 32;
   const box = useRef<HTMLElement>(null);
   const top = useSignal(0);
   const viewport = useSignal(800);

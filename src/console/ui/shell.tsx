@@ -2,6 +2,7 @@ import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { live, rate } from "../app/activity.ts";
+import { announce, announcement } from "../app/announce.ts";
 import { status } from "../app/hub.ts";
 import { bindKeys, keysOpen, paletteOpen } from "../app/keys.ts";
 import { change, preferences } from "../app/preferences.ts";
@@ -10,7 +11,7 @@ import { currentSession, signOut } from "../app/session.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { KeySheet } from "./key-sheet.tsx";
 import { Palette } from "./palette.tsx";
-import { Button, Menu } from "./parts.tsx";
+import { Button, KeyHint, Menu } from "./parts.tsx";
 import { set } from "./set.ts";
 import { formatCount, formatTime, Name } from "./text.tsx";
 
@@ -23,6 +24,9 @@ const places: readonly (readonly [view: string, name: string, icon: IconName])[]
   ["access", "Access", "key"],
 ];
 
+/** A person is warned so long before the session ends. */
+const warnBeforeMs = 120_000;
+
 /** The frame of every view: header, rail, and the view in `main`, which takes the focus when the view changes. */
 export function Shell({ title, children }: { title: string; children: ComponentChildren }) {
   const main = useRef<HTMLElement>(null);
@@ -32,6 +36,13 @@ export function Shell({ title, children }: { title: string; children: ComponentC
   useEffect(() => {
     document.title = `${title} · ${status.value?.hub.url ?? "operations"}`;
   }, [title]);
+  const expiresAt = currentSession()?.expiresAt;
+  useEffect(() => {
+    if (expiresAt === undefined) return;
+    const warn = () => announce("Your session ends in two minutes. What you have typed stays.", { isLasting: true });
+    const timer = setTimeout(warn, Math.max(0, expiresAt - Date.now() - warnBeforeMs));
+    return () => clearTimeout(timer);
+  }, [expiresAt]);
   useEffect(() => {
     paletteOpen.value = false;
     if (isFirst.current) isFirst.current = false;
@@ -53,7 +64,7 @@ export function Shell({ title, children }: { title: string; children: ComponentC
         <button type="button" class="palette-button" onClick={set(paletteOpen, true)}>
           <Icon name="search" />
           <span>Search operations, calls, sources…</span>
-          <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
+          <KeyHint name="Mod+k" />
         </button>
         <LiveBadge />
         <Person />
@@ -69,6 +80,9 @@ export function Shell({ title, children }: { title: string; children: ComponentC
       <main id="main" ref={main} tabIndex={-1} data-view={view === "" ? "overview" : view}>
         {children}
       </main>
+      <p class={announcement.value === "" ? "toast empty" : "toast"} role="status">
+        {announcement.value}
+      </p>
       {paletteOpen.value && <Palette />}
       {keysOpen.value && <KeySheet />}
     </div>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { OperationType } from "../app/api.ts";
 import type { Query } from "../app/query.ts";
 import { Button } from "./parts.tsx";
 import { Name, Prose } from "./text.tsx";
@@ -20,24 +21,39 @@ const advice: Record<string, string> = {
   OUTPUT_INVALID:
     "The result does not have the shape that the operation promises, and the operation is strict about it.",
   EXECUTION_ERROR: "The operation failed inside. The log of the hub has the reason, under the id of this call.",
+  HTTP: "This is the answer of the server behind this operation. Its details are below.",
+  declared: "This is an error that the operation declares.",
   INPUT_REQUIRED: "The server behind this operation asks a question before it answers, which is not supported here.",
 };
 
-/** Returns a sentence of advice about an error. */
-export function adviceFor(error: { code: string; retryable?: boolean; mayHaveRun?: boolean }): string {
-  const ran = error.mayHaveRun === true ? " It may have run: look before you send it again." : "";
-  const again = error.retryable === true && error.mayHaveRun !== true ? " Sending it again is safe." : "";
-  return `${advice[error.code] ?? "This is an error that the operation declares."}${ran}${again}`;
+/** Returns a sentence of advice about an error. Only what changes something must not be repeated by mistake. */
+export function adviceFor(
+  error: { code: string; retryable?: boolean; mayHaveRun?: boolean },
+  type?: OperationType,
+): string {
+  const ran = error.mayHaveRun === true && type === "mutation";
+  const again = error.retryable === true && !ran ? " Sending it again is safe." : "";
+  const found = advice[error.code] ?? (/^HTTP_\d/.test(error.code) ? advice["HTTP"] : advice["declared"]);
+  return `${found}${ran ? " It may have run: look before you send it again." : again}`;
+}
+
+interface ErrorPanelProps {
+  error: NonNullable<Query<unknown>["error"]>;
+  /** Type of the operation that failed. */
+  type?: OperationType;
+  onRetry?: () => void;
+  children?: ComponentChildren;
 }
 
 /** An error, with advice and a button that tries again. */
-export function ErrorPanel({ error, onRetry }: { error: NonNullable<Query<unknown>["error"]>; onRetry?: () => void }) {
+export function ErrorPanel({ error, type, onRetry, children }: ErrorPanelProps) {
   return (
     <div class="state error" role="alert">
       <p>
         <code>{error.code}</code> <Prose value={error.message} />
       </p>
-      <p class="advice">{adviceFor(error)}</p>
+      <p class="advice">{adviceFor(error, type)}</p>
+      {children}
       {onRetry !== undefined && (
         <Button icon="retry" onClick={onRetry}>
           Try again
@@ -47,11 +63,12 @@ export function ErrorPanel({ error, onRetry }: { error: NonNullable<Query<unknow
   );
 }
 
-/** Something that is not there, and what to do next. */
-export function Empty({ title, children }: { title: ComponentChildren; children?: ComponentChildren }) {
+/** Something that is not there, and what to do next. In place of a view, its title is the heading of the page. */
+export function Empty({ title, isView, children }: { title: string; isView?: boolean; children?: ComponentChildren }) {
+  const Title = isView === true ? "h1" : "p";
   return (
-    <div class="state empty">
-      <p class="empty-title">{title}</p>
+    <div class="state empty" data-state="empty">
+      <Title class="empty-title">{title}</Title>
       {children}
     </div>
   );

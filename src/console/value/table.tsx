@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { Button } from "../ui/parts.tsx";
+import { MoreButton } from "../ui/parts.tsx";
 import { formatCount, visibleName, visibleProse } from "../ui/text.tsx";
 
 const rowsPerStep = 500;
@@ -48,15 +48,7 @@ export function ValueTable({ rows }: { rows: readonly Record<string, unknown>[] 
       {columns.length > maxColumns && (
         <p class="muted">{formatCount(columns.length - maxColumns)} columns are not shown.</p>
       )}
-      {rows.length > shown.value && (
-        <Button
-          onClick={() => {
-            shown.value += rowsPerStep;
-          }}
-        >
-          Show {formatCount(Math.min(rowsPerStep, rows.length - shown.value))} more of {formatCount(rows.length)} rows
-        </Button>
-      )}
+      <MoreButton shown={shown} step={rowsPerStep} total={rows.length} noun="rows" />
     </section>
   );
 }

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
+import { extendPointer } from "../../internal/json-pointer.ts";
 import { isSecretName } from "../../internal/secrets.ts";
-import type { Drift } from "../app/api.ts";
-import { Button } from "../ui/parts.tsx";
+import type { Drift } from "../../operation/index.ts";
+import { Button, MoreButton } from "../ui/parts.tsx";
 import { set } from "../ui/set.ts";
 import { formatBytes, formatCount, visibleName, visibleProse } from "../ui/text.tsx";
 
@@ -13,13 +14,14 @@ const maxString = 2_000;
 /** Levels and members that are open at the start. */
 const openDepth = 2;
 const openMembers = 40;
+/** Members that are shown of an object that is folded. */
+const maxPreview = 4;
 
-/** A JSON value as a tree that draws only what is open. Repairs of the value stand at their place. */
+/** A JSON value as a tree that draws only what is open. Repairs of the value stand at their place, which is open. */
 export function ValueTree({ value, drift = [], label }: { value: unknown; drift?: readonly Drift[]; label: string }) {
-  const byPath = useMemo(() => groupDrift(drift), [drift]);
   return (
     <div class="tree" role="tree" aria-label={label}>
-      <Node name={undefined} value={value} path="" depth={0} drift={byPath} />
+      <Node name={undefined} value={value} path="" depth={0} drift={drift} />
     </div>
   );
 }
@@ -30,21 +32,22 @@ interface NodeProps {
   /** JSON pointer. */
   path: string;
   depth: number;
-  drift: ReadonlyMap<string, readonly Drift[]>;
+  /** Of this value and those in it. */
+  drift: readonly Drift[];
 }
 
 function Node({ name, value, path, depth, drift }: NodeProps) {
   const isParent = typeof value === "object" && value !== null;
   const size = isParent ? sizeOf(value) : 0;
-  const isOpen = useSignal(depth < openDepth && size <= openMembers);
+  const isOpen = useSignal((depth < openDepth && size <= openMembers) || drift.some((one) => one.path !== path));
   const shown = useSignal(maxMembers);
   const isHidden = useSignal(name !== undefined && isSecretName(name) && typeof value === "string");
-  const repairs = drift.get(path);
+  const below = useMemo(() => drift.filter((one) => one.path.startsWith(`${path}/`)), [drift, path]);
   const toggle = set(isOpen, !isOpen.value);
   return (
     <div
       role="treeitem"
-      aria-expanded={isParent && size > 0 ? isOpen.value : undefined}
+      aria-expanded={size > 0 ? isOpen.value : undefined}
       aria-selected="false"
       tabIndex={path === "" ? 0 : -1}
       class="tree-node"
@@ -54,7 +57,7 @@ function Node({ name, value, path, depth, drift }: NodeProps) {
       }}
     >
       <div class="tree-line">
-        {isParent && size > 0 ? (
+        {size > 0 ? (
           <button type="button" class="fold" tabIndex={-1} aria-hidden="true" onClick={toggle}>
             {isOpen.value ? "▾" : "▸"}
           </button>
@@ -63,7 +66,7 @@ function Node({ name, value, path, depth, drift }: NodeProps) {
         )}
         {name !== undefined && <bdi class="tree-name">{visibleName(name)}</bdi>}
         {isParent ? (
-          <span class="muted">{summaryOf(value, size)}</span>
+          <span class="muted">{summaryOf(value, size, isOpen.value)}</span>
         ) : isHidden.value ? (
           <Button kind="quiet" onClick={set(isHidden, false)}>
             •••• show
@@ -71,35 +74,37 @@ function Node({ name, value, path, depth, drift }: NodeProps) {
         ) : (
           <Leaf value={value} />
         )}
-        {repairs?.map(({ kind, message }) => (
-          <span key={kind} class="badge warn" title={message}>
-            ⚠ {kind}
-          </span>
-        ))}
+        {drift.map(
+          ({ path: at, kind, message }) =>
+            at === path && (
+              <span key={kind} class="badge warn" title={message}>
+                ⚠ {kind}
+              </span>
+            ),
+        )}
       </div>
-      {isParent && isOpen.value && size > 0 && (
+      {isOpen.value && size > 0 && (
         // biome-ignore lint/a11y/useSemanticElements: the group of a tree is not a set of fields
         <div role="group" class="tree-members">
-          {membersOf(value, shown.value).map(([key, member]) => (
-            <Node
-              key={key}
-              name={key}
-              value={member}
-              path={`${path}/${escapePointer(key)}`}
-              depth={depth + 1}
-              drift={drift}
-            />
-          ))}
-          {size > shown.value && (
-            <Button
-              kind="quiet"
-              onClick={() => {
-                shown.value += maxMembers;
-              }}
-            >
-              Show {formatCount(Math.min(maxMembers, size - shown.value))} more of {formatCount(size)}
-            </Button>
+          {membersOf(value as object, shown.value).map(([key, member]) => {
+            const inner = extendPointer(path, key);
+            const own = below.filter((one) => one.path === inner || one.path.startsWith(`${inner}/`));
+            return <Node key={key} name={key} value={member} path={inner} depth={depth + 1} drift={own} />;
+          })}
+          {below.map(
+            ({ path: at, kind, message }) =>
+              kind === "stripped" &&
+              at.lastIndexOf("/") === path.length && (
+                <p key={at} class="tree-line muted">
+                  <span class="fold" />
+                  <s>{visibleName(at.slice(path.length + 1))}</s>
+                  <span class="badge warn" title={message}>
+                    ⚠ {kind}
+                  </span>
+                </p>
+              ),
           )}
+          <MoreButton shown={shown} step={maxMembers} total={size} noun="" />
         </div>
       )}
     </div>
@@ -157,17 +162,14 @@ function membersOf(value: object, count: number): [string, unknown][] {
     .map((key) => [key, (value as Record<string, unknown>)[key]]);
 }
 
-function summaryOf(value: object, size: number): string {
+/** The number of members, and what the first ones of an object are while it is folded. */
+function summaryOf(value: object, size: number, isOpen: boolean): string {
   if (Array.isArray(value)) return size === 0 ? "[]" : `[${formatCount(size)}]`;
-  return size === 0 ? "{}" : `{${formatCount(size)}}`;
-}
-
-function groupDrift(drift: readonly Drift[]): Map<string, Drift[]> {
-  const groups = new Map<string, Drift[]>();
-  for (const one of drift) groups.set(one.path, [...(groups.get(one.path) ?? []), one]);
-  return groups;
-}
-
-function escapePointer(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+  if (size === 0 || isOpen) return size === 0 ? "{}" : `{${formatCount(size)}}`;
+  const members = membersOf(value, maxPreview).map(([key, member]) => {
+    const isShort = typeof member === "object" ? member === null : !isSecretName(key);
+    const text = isShort ? JSON.stringify(member) : "…";
+    return `${visibleName(key)}: ${visibleProse(text.length > 30 ? `${text.slice(0, 30)}…` : text)}`;
+  });
+  return `{ ${members.join(", ")}${size > maxPreview ? ", …" : ""} }`;
 }

@@ -1,8 +1,15 @@
 import { useSignal } from "@preact/signals";
-import { type AccessReport, type CheckResult, idOf, type OperationDetails, type OperationList } from "../app/api.ts";
+import {
+  type AccessReport,
+  type CheckResult,
+  idOf,
+  type OperationDetails,
+  type OperationList,
+  type ToolSummary,
+} from "../app/api.ts";
 import { ask, hasScope, status } from "../app/hub.ts";
 import { useQuery } from "../app/query.ts";
-import { hrefTo, route, setParams } from "../app/router.ts";
+import { route, setParams } from "../app/router.ts";
 import { CopyButton, Select } from "../ui/parts.tsx";
 import { keepIn } from "../ui/set.ts";
 import { Loaded } from "../ui/states.tsx";
@@ -76,8 +83,10 @@ function OperationPicker({ value, onChange }: { value: string; onChange(id: stri
 /** Whether the caller may call an operation with an input: each step of a call up to its handler, and what would allow it. */
 export function AccessPanel({ id, input }: { id: string; input?: unknown }) {
   const [check, again] = useQuery((abort) => ask<CheckResult>("check", { id, input }, abort), [id, input]);
-  const [details] = useQuery((abort) => ask<OperationList>("operations", { id }, abort).catch(() => undefined));
-  const operation = details.data?.operations[0] as OperationDetails | undefined;
+  const [details] = useQuery((abort) =>
+    ask<OperationList<OperationDetails>>("operations", { id }, abort).catch(() => undefined),
+  );
+  const operation = details.data?.operations[0];
   return (
     <Loaded query={check} again={again}>
       {({ steps }) => {
@@ -95,6 +104,9 @@ export function AccessPanel({ id, input }: { id: string; input?: unknown }) {
                     <span aria-hidden="true">{marks[outcome]}</span> <b>{stepNames[step]}</b>{" "}
                     <span class="visually-hidden">{outcome}</span>
                     {reason !== undefined && <Prose value={reason} />}
+                    {outcome === "skipped" && (
+                      <span class="muted">{isDenied ? "not checked" : "depends on the input"}</span>
+                    )}
                   </li>
                 ))}
             </ol>
@@ -136,7 +148,7 @@ function Remedy({ operation }: { operation: OperationDetails }) {
   return (
     <p>
       To allow it, the operator of the hub changes the identity <Name value={identity.id} /> in{" "}
-      <code>access.tokens</code>: <code>{visibleName(line)}</code> <CopyButton text={line} label="Copy line" />
+      <code>access.tokens</code>: <code>{visibleName(line)}</code> <CopyButton text={() => line} what="Line" />
     </p>
   );
 }
@@ -166,56 +178,59 @@ function Identities({ operationId, as }: { operationId: string; as: string }) {
       <Loaded query={query} again={again} scope="hub:admin">
         {({ identities, rules }) => (
           <>
-            <Select
-              label="identity"
-              all="All identities"
-              value={as}
-              options={identities.map(({ id }) => [id, visibleName(id)])}
-              onChange={(value) => setParams({ as: value })}
-            />
-            <table class="plain">
-              <thead>
-                <tr>
-                  <th scope="col">identity</th>
-                  <th scope="col">scopes</th>
-                  <th scope="col">operations</th>
-                  {operationId !== "" && <th scope="col">may call it</th>}
-                </tr>
-              </thead>
-              <tbody>
-                {identities.map(({ id, scopes, operations, mayCall, missing = [] }) => (
-                  <tr key={id}>
-                    <th scope="row">
-                      <Name value={id} />
-                    </th>
-                    <td>
-                      {scopes.map((scope) => (
-                        <Scope key={scope} name={scope} />
-                      ))}
-                    </td>
-                    <td class="number">{formatCount(operations)}</td>
-                    {operationId !== "" && (
-                      <td>
-                        {mayCall === true ? (
-                          <span class="ok">✓ yes</span>
-                        ) : (
-                          <span class="bad">
-                            ✗ lacks{" "}
-                            {missing.map((scope) => (
-                              <Scope key={scope} name={scope} />
-                            ))}
-                          </span>
-                        )}
-                      </td>
-                    )}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-            {identities.length === 0 && (
+            {identities.length === 0 ? (
               <p class="muted">
                 The configuration has no <code>access</code>: only the operator may call.
               </p>
+            ) : (
+              <>
+                <Select
+                  label="identity"
+                  all="All identities"
+                  value={as}
+                  options={identities.map(({ id }) => [id, visibleName(id)])}
+                  onChange={(value) => setParams({ as: value })}
+                />
+                <table class="plain boxed">
+                  <thead>
+                    <tr>
+                      <th scope="col">identity</th>
+                      <th scope="col">scopes</th>
+                      <th scope="col">operations</th>
+                      {operationId !== "" && <th scope="col">may call it</th>}
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {identities.map(({ id, scopes, operations, mayCall, missing = [] }) => (
+                      <tr key={id}>
+                        <th scope="row">
+                          <Name value={id} />
+                        </th>
+                        <td>
+                          {scopes.map((scope) => (
+                            <Scope key={scope} name={scope} />
+                          ))}
+                        </td>
+                        <td class="number">{formatCount(operations)}</td>
+                        {operationId !== "" && (
+                          <td>
+                            {mayCall === true ? (
+                              <span class="ok">✓ yes</span>
+                            ) : (
+                              <span class="bad">
+                                ✗ lacks{" "}
+                                {missing.map((scope) => (
+                                  <Scope key={scope} name={scope} />
+                                ))}
+                              </span>
+                            )}
+                          </td>
+                        )}
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </>
             )}
             {rules.length > 0 && (
               <>
@@ -239,12 +254,9 @@ function Identities({ operationId, as }: { operationId: string; as: string }) {
 /** What a model gets: the names and sizes of the tools of this identity. */
 function AgentView() {
   const [query, again] = useQuery(async (abort) => {
-    const { operations, total } = await ask<OperationList>(
-      "operations",
-      { limit: 2_000, brief: true, tools: true },
-      abort,
-    );
-    const tools = (operations as OperationDetails[]).flatMap(({ tool }) => (tool === undefined ? [] : [tool]));
+    const input = { limit: 2_000, brief: true, tools: true };
+    const { operations, total } = await ask<OperationList<{ tool?: ToolSummary }>>("operations", input, abort);
+    const tools = operations.flatMap(({ tool }) => (tool === undefined ? [] : [tool]));
     return { tools, isCut: total > operations.length };
   });
   return (
@@ -285,9 +297,4 @@ function Scope({ name }: { name: string }) {
       <Name value={name} />
     </span>
   );
-}
-
-/** The address of the access view for an operation. */
-export function hrefOfAccess(id: string): string {
-  return hrefTo("access", "", { op: id });
 }

@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { liveCalls } from "../app/activity.ts";
-import type { CallRecord } from "../app/api.ts";
+import { copy } from "../app/announce.ts";
+import type { CallRecord, CallTree as CallTreeData } from "../app/api.ts";
 import { ask, status as hubStatus, hubTime } from "../app/hub.ts";
+import { hrefWithInput } from "../app/input-link.ts";
 import { useQuery } from "../app/query.ts";
 import { hrefTo, route, setParams } from "../app/router.ts";
 import { KindMark } from "../ui/icons.tsx";
-import { CopyButton } from "../ui/parts.tsx";
+import { Button } from "../ui/parts.tsx";
 import { adviceFor, Empty, Loaded } from "../ui/states.tsx";
 import { countOf, formatCount, formatDuration, formatTime, Name, OperationName, Prose } from "../ui/text.tsx";
 import { ValueTree } from "../value/tree.tsx";
@@ -24,14 +25,7 @@ export function CallView({ place }: { place: string }) {
   const ticks = useSignal(0);
   const [query, again] = useQuery(async (abort) => {
     ticks.value;
-    try {
-      return await ask<CallTreeData>("call", requestId === undefined ? { id: Number(place) } : { requestId }, abort);
-    } catch (error) {
-      // The stream knows calls that the history has not written yet.
-      const known = liveCalls.peek().filter((call) => call.requestId === requestId);
-      if (known.length > 0) return { calls: known, isCut: false };
-      throw error;
-    }
+    return ask<CallTreeData>("call", requestId === undefined ? { id: Number(place) } : { requestId }, abort);
   });
   const isRunning = query.data?.calls.some((call) => call.status === "running") === true;
   useEffect(() => {
@@ -49,13 +43,6 @@ export function CallView({ place }: { place: string }) {
       </Loaded>
     </div>
   );
-}
-
-/** `hub.call`. */
-interface CallTreeData {
-  calls: CallRecord[];
-  /** Whether there are more calls below it. */
-  isCut: boolean;
 }
 
 function CallTree({ calls, isCut }: CallTreeData) {
@@ -77,22 +64,27 @@ function CallTree({ calls, isCut }: CallTreeData) {
           <KindMark kind={kindOf(root)} /> <OperationName id={root.operationId} />
         </h1>
         <Outcome call={root} />
+        {root.status !== "running" && <span class="muted">{formatDuration(root.duration)}</span>}
         {root.identity !== undefined && (
           <span>
-            <Name value={root.identity} /> {root.via !== undefined && <span class="muted">by {root.via}</span>}
+            <Name value={root.identity} /> <span class="muted">by {root.via}</span>
           </span>
         )}
         <span class="muted">{formatTime(root.startedAt)}</span>
         {root.id !== undefined && <span class="muted">record {root.id}</span>}
-        <a class="button" href={hrefTo("operations", root.operationId, runAgain(root))}>
-          Run again
-        </a>
-        <CopyButton label="Copy link" text={() => location.href} />
+        <span class="header-actions">
+          <a class="button" href={hrefWithInput(root.operationId, root.input)}>
+            Run again
+          </a>
+          <Button icon="copy" kind="quiet" onClick={() => void copy(location.href, "Link")}>
+            Copy link
+          </Button>
+        </span>
       </header>
       {slowest !== undefined && layout.rows.length > 1 && (
         <p class="muted">
-          {countOf(calls.length - 1, "call")} below · slowest path: <OperationName id={slowest.call.operationId} />{" "}
-          {Math.round(slowest.share * 100)} %
+          {countOf(calls.length - 1, "call")} below · the slowest path leads to{" "}
+          <OperationName id={slowest.call.operationId} /> with {Math.round(slowest.share * 100)} % of the time
         </p>
       )}
       {calls.length === 1 && <p class="muted">This call made no other calls.</p>}
@@ -206,11 +198,11 @@ function TreeRowView(props: { row: TreeRow; total: number; isSelected: boolean; 
 
 /** How a call ended, what the server behind it said, and whether its result was repaired. */
 function Outcome({ call }: { call: CallRecord }) {
-  const { status, code, duration, from, drift = 0, values } = call;
+  const { status, code, from, drift = 0, values } = call;
   return (
     <span class="outcome">
       {status === "running" && <span class="badge">running</span>}
-      {status === "succeeded" && <span class="ok">✓ {formatDuration(duration ?? 0)}</span>}
+      {status === "succeeded" && <span class="ok">✓</span>}
       {status === "failed" && <span class="bad">✗ {code}</span>}
       {from !== undefined && from !== "local" && <span class="muted">{from.toUpperCase()}</span>}
       {values !== undefined && <span class="muted">{countOf(values, "value")}</span>}
@@ -223,6 +215,12 @@ function Node({ call }: { call: CallRecord }) {
   const { operationId, input, output, error, code, via } = call;
   const isRecorded = input !== undefined || output !== undefined || error !== undefined;
   const namespace = operationId.split(".", 1)[0]!;
+  const payloads: [string, unknown][] = [
+    ["Input", input],
+    ["Output", output],
+    ["Details of the error", error?.details],
+  ];
+  const isOfPeer = ["nats", "redis", "websocket"].includes(kindOf(call) ?? "");
   return (
     <section class="call-node" aria-label="The selected call">
       <header>
@@ -230,7 +228,7 @@ function Node({ call }: { call: CallRecord }) {
           <OperationName id={operationId} />
         </h2>
         <a href={hrefTo("operations", operationId, { tab: "contract" })}>Contract</a>
-        <a href={hrefTo("operations", operationId, runAgain(call))}>Run this call again</a>
+        <a href={hrefWithInput(operationId, input)}>Run this call again</a>
         <a href={hrefTo("calls", "", { op: operationId })}>Other calls</a>
       </header>
       {code !== undefined && (
@@ -239,30 +237,24 @@ function Node({ call }: { call: CallRecord }) {
           <span class="advice">{adviceFor({ code })}</span>
         </p>
       )}
-      {input !== undefined && (
-        <>
-          <h3>Input</h3>
-          <ValueTree value={input} label="Input of the call" />
-        </>
-      )}
-      {output !== undefined && (
-        <>
-          <h3>Output</h3>
-          <ValueTree value={output} label="Output of the call" />
-        </>
-      )}
-      {error?.details !== undefined && (
-        <>
-          <h3>Details of the error</h3>
-          <ValueTree value={error.details} label="Details of the error" />
-        </>
-      )}
+      <div class="payloads">
+        {payloads.map(
+          ([name, value]) =>
+            value !== undefined && (
+              <section key={name} aria-label={name}>
+                <h3>{name}</h3>
+                <ValueTree value={value} label={`${name} of the call`} />
+              </section>
+            ),
+        )}
+      </div>
       {!isRecorded && (
         <p class="muted">
           Input and output were not recorded. Add <code>"{namespace}.*"</code> to <code>history.payloads</code> of the
           configuration to record them.
         </p>
       )}
+      {isOfPeer && <p class="muted">This call ran in another process. What it did there is not visible from here.</p>}
       {via === "bus" && (
         <p class="muted">
           This call came from another process. The calls before it are in the history of that process.
@@ -282,31 +274,6 @@ function NotFound() {
       </a>
     </Empty>
   );
-}
-
-function runAgain({ input }: CallRecord): Record<string, string | undefined> {
-  if (input === undefined) return {};
-  const text = encodeInput(input);
-  return text.length > 8_000 ? {} : { input: text };
-}
-
-/** Encodes an input for an address. */
-export function encodeInput(input: unknown): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(input));
-  const binary = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-/** Decodes the input of an address; `undefined` if it is not one. */
-export function decodeInput(text: string): { input: unknown } | undefined {
-  try {
-    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) =>
-      character.charCodeAt(0),
-    );
-    return { input: JSON.parse(new TextDecoder().decode(bytes)) };
-  } catch {
-    return undefined;
-  }
 }
 
 function formatOffset(ms: number): string {

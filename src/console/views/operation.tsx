@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { printSignature } from "../../contract/index.ts";
-import type { OperationDetails, OperationList } from "../app/api.ts";
+import type { CheckResult, OperationDetails, OperationList } from "../app/api.ts";
 import { ask } from "../app/hub.ts";
 import { markUsed } from "../app/preferences.ts";
 import { useQuery } from "../app/query.ts";
@@ -20,26 +20,46 @@ type OperationTab = "try" | "contract" | "calls" | "access";
 /** One operation: try it, read its contract, see its calls, and who may call it. */
 export function Operation({ id }: { id: string }) {
   const [query, again] = useQuery(async (abort) => {
-    const { operations } = await ask<OperationList>("operations", { id }, abort);
+    const { operations } = await ask<OperationList<OperationDetails>>("operations", { id }, abort);
     if (operations.length > 0) markUsed(id);
-    return operations[0] as OperationDetails | undefined;
+    return operations[0];
   });
   if (query.state === "ready" && query.data === undefined) {
     return (
-      <Empty title="There is no such operation, or you may not call it">
+      <Empty isView title="There is no such operation, or you may not call it">
+        <NotFoundReason id={id} />
         <a class="button" href={hrefTo("operations")}>
           All operations
         </a>
       </Empty>
     );
   }
-  if (query.state === "denied") return <AccessPanel id={id} />;
+  if (query.state === "denied") {
+    return (
+      <div class="view">
+        <h1>
+          <OperationName id={id} />
+        </h1>
+        <AccessPanel id={id} />
+      </div>
+    );
+  }
   return (
     <div class="view">
       <Loaded query={query} again={again}>
         {(operation) => operation !== undefined && <Details id={id} operation={operation} />}
       </Loaded>
     </div>
+  );
+}
+
+/** Names the operation with the nearest id. */
+function NotFoundReason({ id }: { id: string }) {
+  const [check] = useQuery((abort) => ask<CheckResult>("check", { id }, abort));
+  return (
+    <p>
+      {check.data?.steps.map(({ step, reason }) => step === "find" && reason && <Prose key={step} value={reason} />)}
+    </p>
   );
 }
 
@@ -68,13 +88,11 @@ function Details({ id, operation }: { id: string; operation: OperationDetails })
         ))}
       </header>
       {title !== undefined && (
-        <p>
-          <b>
-            <Prose value={title} max={200} />
-          </b>
+        <p class="operation-title">
+          <Prose value={title} max={200} />
         </p>
       )}
-      {description !== "" && <Markdown source={description} />}
+      {description !== (title ?? "") && <Markdown source={description} />}
       <Tabs<OperationTab>
         label="Operation"
         selected={tab}
@@ -102,7 +120,7 @@ function Contract({ operation }: { operation: OperationDetails }) {
     <div class="contract">
       <h2>Signature</h2>
       <pre>{visibleProse(text)}</pre>
-      <CopyButton text={text} />
+      <CopyButton text={() => text} what="Signature" />
       {errorSchemas.length > 0 && (
         <>
           <h2>Errors</h2>

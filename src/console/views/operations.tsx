@@ -1,8 +1,8 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useCallback, useMemo } from "preact/hooks";
-import { type BriefOperation, type Facets, idOf, type OperationList } from "../app/api.ts";
-import { ask } from "../app/hub.ts";
-import { debounced, useQuery } from "../app/query.ts";
+import { type BriefOperation, type Facets, type HubStats, idOf, type OperationList } from "../app/api.ts";
+import { ask, mayReadCalls } from "../app/hub.ts";
+import { debounced, usePages, useQuery } from "../app/query.ts";
 import { hrefTo, route, setParams } from "../app/router.ts";
 import { KindMark } from "../ui/icons.tsx";
 import { Button, SearchBox, Select } from "../ui/parts.tsx";
@@ -17,6 +17,7 @@ const filters = [
   ["tag", "tag", "All tags"],
   ["type", "type", "All types"],
 ] as const satisfies readonly (readonly [facet: keyof Facets, param: string, all: string])[];
+const noFilters = Object.fromEntries(filters.map(([, name]) => [name, ""]));
 
 /** The operations that the caller may call: searched with the ranking of the hub, filtered, loaded page by page. */
 export function Operations() {
@@ -24,71 +25,68 @@ export function Operations() {
   const typed = useMemo(() => debounced(text, 60), [text]);
   const filter = useComputed(() => {
     const { params } = route.value;
-    return Object.fromEntries(
-      filters.flatMap(([facet, name]) => ((params.get(name) ?? "") ? [[facet, params.get(name)!]] : [])),
-    );
+    const given = filters.map(([facet, name]) => [facet, params.get(name) ?? ""] as const);
+    return Object.fromEntries(given.filter(([, value]) => value !== ""));
   });
-  const more = useSignal<{ of: OperationList | undefined; rows: BriefOperation[] }>({ of: undefined, rows: [] });
-  const [query, again] = useQuery((abort) => load(typed.value, filter.value, 0, abort));
-  const { data } = query;
-  const rows = data === undefined ? [] : [...data.operations, ...(more.value.of === data ? more.value.rows : [])];
-  const isLoadingMore = useSignal(false);
-  const loadMore = useCallback(async () => {
-    if (data === undefined || isLoadingMore.peek()) return;
-    isLoadingMore.value = true;
-    const known = more.peek().of === data ? more.peek().rows : [];
-    const next = await load(typed.peek(), filter.peek(), data.operations.length + known.length).catch(() => undefined);
-    if (next !== undefined) more.value = { of: data, rows: [...known, ...next.operations] };
-    isLoadingMore.value = false;
-  }, [data, more, typed, filter, isLoadingMore]);
+  const load = useCallback(
+    (offset: number, abort?: AbortSignal) => {
+      const page = { offset, limit: pageSize, brief: true, facets: offset === 0 };
+      return ask<OperationList>("operations", { query: typed.value, ...filter.value, ...page }, abort);
+    },
+    [typed, filter],
+  );
+  const [query, again] = useQuery((abort) => load(0, abort));
+  const [pages, loadMore] = usePages(
+    query.data,
+    useCallback((known) => load(known.reduce((sum, { operations }) => sum + operations.length, 0)), [load]),
+  );
+  const [stats] = useQuery((abort) => loadCounts(abort));
   const search = (value: string) => {
     text.value = value;
     setParams({ q: value });
   };
-  const isFiltered = text.value !== "" || Object.keys(filter.value).length > 0;
+  const clear = () => {
+    search("");
+    setParams(noFilters);
+  };
   return (
     <div class="view list-view">
       <header class="view-header">
         <h1>Operations</h1>
         <SearchBox label="Search operations" value={text.value} onInput={search} />
-        {filters.map(([facet, name, all]) => (
-          <Select
-            key={facet}
-            label={facet}
-            all={all}
-            value={filter.value[facet] ?? ""}
-            options={optionsOf(data?.facets?.[facet])}
-            onChange={(value) => setParams({ [name]: value })}
-          />
-        ))}
-        {data !== undefined && (
-          <span class="count" data-count={data.total}>
-            {formatCount(data.total)}
+        <div class="filters">
+          {filters.map(([facet, name, all]) => (
+            <Select
+              key={facet}
+              label={facet}
+              all={all}
+              value={filter.value[facet] ?? ""}
+              options={optionsOf(query.data?.facets?.[facet])}
+              onChange={(value) => setParams({ [name]: value })}
+            />
+          ))}
+        </div>
+        {query.data !== undefined && (
+          <span class="count" data-count={query.data.total}>
+            {formatCount(query.data.total)}
           </span>
         )}
       </header>
       <Loaded query={query} again={again}>
         {({ total }) =>
           total === 0 ? (
-            <NoOperations
-              isFiltered={isFiltered}
-              onClear={() => {
-                search("");
-                setParams({ ns: "", source: "", tag: "", type: "" });
-              }}
-            />
+            <NoOperations isFiltered={text.value !== "" || Object.keys(filter.value).length > 0} onClear={clear} />
           ) : (
-            <Rows
+            <Rows<BriefOperation>
               label="Operations"
-              items={rows}
+              items={pages.flatMap(({ operations }) => operations)}
               total={total}
-              height={32}
               keyOf={idOf}
-              hrefOf={hrefOf}
-              attributesOf={attributesOf}
+              hrefOf={(operation) => hrefTo("operations", idOf(operation))}
+              attributesOf={(operation) => ({ "data-operation": idOf(operation) })}
               onNearEnd={loadMore}
             >
-              {OperationRow}
+              {(operation) => <OperationRow operation={operation} counts={stats.data?.get(idOf(operation))} />}
             </Rows>
           )
         }
@@ -97,10 +95,17 @@ export function Operations() {
   );
 }
 
-const hrefOf = (operation: BriefOperation) => hrefTo("operations", idOf(operation));
-const attributesOf = (operation: BriefOperation) => ({ "data-operation": idOf(operation) });
+type Counts = HubStats["groups"][number];
 
-function OperationRow(operation: BriefOperation) {
+/** Calls of the last hour by operation, for those who may read calls. */
+async function loadCounts(abort: AbortSignal): Promise<Map<string, Counts>> {
+  if (!mayReadCalls()) return new Map();
+  const { groups } = await ask<HubStats>("stats", { limit: 10_000 }, abort);
+  return new Map(groups.map((group) => [group.key, group]));
+}
+
+/** One operation in a list. */
+export function OperationRow({ operation, counts }: { operation: BriefOperation; counts?: Counts | undefined }) {
   const { type, kind, description, title } = operation;
   return (
     <>
@@ -110,6 +115,12 @@ function OperationRow(operation: BriefOperation) {
       </span>
       <span class={`cell-type type-${type}`}>{type}</span>
       <span class="cell-text">{visibleProse(title ?? description.split("\n", 1)[0]!)}</span>
+      {counts !== undefined && (
+        <span class="cell-counts">
+          <span class="muted">{formatCount(counts.calls)}/h</span>{" "}
+          {counts.failed > 0 && <span class="bad">{formatCount(counts.failed)} failed</span>}
+        </span>
+      )}
     </>
   );
 }
@@ -118,7 +129,7 @@ function NoOperations({ isFiltered, onClear }: { isFiltered: boolean; onClear():
   if (isFiltered) {
     return (
       <Empty title="No operation matches">
-        <Button onClick={onClear}>Clear the filters</Button>
+        <Button onClick={onClear}>Clear the search and the filters</Button>
       </Empty>
     );
   }
@@ -129,19 +140,6 @@ function NoOperations({ isFiltered, onClear }: { isFiltered: boolean; onClear():
         <a href={hrefTo("sources")}>Look at the sources</a> or <a href={hrefTo("access")}>at your access</a>.
       </p>
     </Empty>
-  );
-}
-
-async function load(
-  query: string,
-  filter: Record<string, string>,
-  offset: number,
-  abort?: AbortSignal,
-): Promise<OperationList> {
-  return ask<OperationList>(
-    "operations",
-    { query, ...filter, offset, limit: pageSize, brief: true, facets: offset === 0 },
-    abort,
   );
 }
 

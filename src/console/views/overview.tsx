@@ -1,31 +1,24 @@
 import { type BriefOperation, type HistoryPage, idOf, type OperationList, type SourceState } from "../app/api.ts";
-import { ask, hasScope, status } from "../app/hub.ts";
+import { ask, clockOffset, mayReadCalls, status } from "../app/hub.ts";
 import { preferences } from "../app/preferences.ts";
 import { useQuery } from "../app/query.ts";
 import { hrefTo } from "../app/router.ts";
-import { loadSeries } from "../app/stats.ts";
+import { loadSeries, type Series } from "../app/stats.ts";
 import { KindMark } from "../ui/icons.tsx";
 import { CallPlots } from "../ui/plot.tsx";
 import { Empty, Loaded } from "../ui/states.tsx";
-import {
-  countOf,
-  formatCount,
-  formatDuration,
-  formatTime,
-  Name,
-  OperationName,
-  Prose,
-  visibleProse,
-} from "../ui/text.tsx";
+import { formatCount, formatDuration, formatTime, Name, OperationName, Prose } from "../ui/text.tsx";
 import { CallRow, hrefOfCall } from "./calls.tsx";
 import { rememberKinds } from "./kinds.ts";
+import { OperationRow } from "./operations.tsx";
 
 const hourMs = 3_600_000;
+const maxClockOffsetMs = 2_000;
 
 /** What a person wants to know first: is everything up, what happened, what failed, and what to try. */
 export function Overview() {
   status.value; // Scopes and names arrive with it.
-  const mayRead = hasScope("hub:read") || hasScope("hub:admin");
+  const mayRead = mayReadCalls();
   return (
     <div class="view overview">
       <header class="view-header flat">
@@ -35,6 +28,9 @@ export function Overview() {
             version {status.value.hub.version}, running since{" "}
             {formatTime(status.value.hub.startedAt, { millis: false })}
           </span>
+        )}
+        {Math.abs(clockOffset.value) > maxClockOffsetMs && (
+          <span class="warn">the clock of the hub differs by {formatDuration(Math.abs(clockOffset.value))}</span>
         )}
       </header>
       {mayRead && <SourceStates />}
@@ -80,75 +76,99 @@ function LastHour() {
       <section aria-label="The last hour">
         <h2>The last hour</h2>
         <Loaded query={stats} again={again}>
-          {({ calls, failed, groups, points, history }) => (
-            <>
-              <p>
-                <a href={hrefTo("calls")} data-count={calls}>
-                  {countOf(calls, "call")}
-                </a>
-                ,{" "}
-                <a href={hrefTo("calls", "", { status: "failed" })} class={failed > 0 ? "bad" : ""}>
-                  {formatCount(failed)} failed
-                </a>
-                {history.problem !== undefined && (
-                  <span class="bad">
-                    {" "}
-                    · calls cannot be stored: <Prose value={history.problem} />
-                  </span>
-                )}
-              </p>
-              <CallPlots points={points} />
-              {groups.length > 0 && (
-                <table class="plain">
-                  <thead>
-                    <tr>
-                      <th scope="col">most called</th>
-                      <th scope="col">calls</th>
-                      <th scope="col">failed</th>
-                      <th scope="col">p95</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {groups.slice(0, 5).map((one) => (
-                      <tr key={one.key}>
-                        <td>
-                          <a href={hrefTo("operations", one.key)}>
-                            <OperationName id={one.key} />
-                          </a>
-                        </td>
-                        <td class="number">{formatCount(one.calls)}</td>
-                        <td class={one.failed > 0 ? "number bad" : "number"}>{formatCount(one.failed)}</td>
-                        <td class="number">{one.p95 === undefined ? "–" : formatDuration(one.p95)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              )}
-            </>
-          )}
+          {(loaded) => <Numbers {...loaded} />}
         </Loaded>
       </section>
-      <section aria-label="Last failures">
-        <h2>Last failures</h2>
-        <Loaded query={failures} again={retry}>
-          {({ calls }) =>
-            calls.length === 0 ? (
-              <p class="muted">No call has failed.</p>
-            ) : (
-              <ul class="short-list">
-                {calls.map((call) => (
-                  <li key={call.id}>
-                    <a class="row" href={hrefOfCall(call)} data-call={call.requestId}>
-                      <CallRow {...call} />
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            )
-          }
-        </Loaded>
-      </section>
+      <div class="columns">
+        <section aria-label="Most called">
+          <h2>Most called</h2>
+          {stats.data !== undefined && <MostCalled groups={stats.data.groups} />}
+        </section>
+        <section aria-label="Last failures">
+          <h2>Last failures</h2>
+          <Loaded query={failures} again={retry}>
+            {({ calls }) => <Failures calls={calls} />}
+          </Loaded>
+        </section>
+      </div>
     </>
+  );
+}
+
+function Numbers({ calls, failed, p50, p95, points, history }: Series) {
+  const figures = [
+    ["calls", <a href={hrefTo("calls")}>{formatCount(calls)}</a>],
+    [
+      "failed",
+      <a class={failed > 0 ? "bad" : ""} href={hrefTo("calls", "", { status: "failed" })}>
+        {formatCount(failed)}
+      </a>,
+    ],
+    ["half took at most", p50 === undefined ? "–" : formatDuration(p50)],
+    ["95 % took at most", p95 === undefined ? "–" : formatDuration(p95)],
+  ] as const;
+  return (
+    <>
+      <dl class="figures" data-count={calls}>
+        {figures.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {history.problem !== undefined && (
+        <p class="bad">
+          Calls cannot be stored: <Prose value={history.problem} />
+        </p>
+      )}
+      <CallPlots points={points} />
+    </>
+  );
+}
+
+function MostCalled({ groups }: Pick<Series, "groups">) {
+  if (groups.length === 0) return <p class="muted">No calls yet.</p>;
+  return (
+    <table class="plain boxed">
+      <thead>
+        <tr>
+          <th scope="col">operation</th>
+          <th scope="col">calls</th>
+          <th scope="col">failed</th>
+          <th scope="col">p95</th>
+        </tr>
+      </thead>
+      <tbody>
+        {groups.slice(0, 5).map((one) => (
+          <tr key={one.key}>
+            <td>
+              <a class="plain-link" href={hrefTo("operations", one.key)}>
+                <OperationName id={one.key} />
+              </a>
+            </td>
+            <td class="number">{formatCount(one.calls)}</td>
+            <td class={one.failed > 0 ? "number bad" : "number"}>{formatCount(one.failed)}</td>
+            <td class="number">{one.p95 === undefined ? "–" : formatDuration(one.p95)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Failures({ calls }: HistoryPage) {
+  if (calls.length === 0) return <p class="muted">No call has failed.</p>;
+  return (
+    <ul class="short-list">
+      {calls.map((call) => (
+        <li key={call.id}>
+          <a class="row" href={hrefOfCall(call)} data-call={call.requestId}>
+            <CallRow {...call} />
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -156,7 +176,7 @@ function LastHour() {
 function ThingsToTry() {
   const { used } = preferences.value;
   const [query, again] = useQuery(async (abort) => {
-    const { operations } = await ask<OperationList>("operations", { limit: 60, brief: true }, abort);
+    const { operations } = await ask<OperationList>("operations", { limit: 200, brief: true }, abort);
     return operations.filter(({ namespace }) => namespace !== "hub");
   });
   return (
@@ -166,18 +186,14 @@ function ThingsToTry() {
         {(operations) => {
           if (operations.length === 0) return <Empty title="There is nothing that you may call yet" />;
           const byId = new Map(operations.map((operation) => [idOf(operation), operation]));
-          const easy = [...operations].sort((one, other) => rankOf(one) - rankOf(other)).map(idOf);
-          const ids = (used.length > 0 ? used : easy).slice(0, used.length > 0 ? 6 : 3);
+          const known = used.filter((id) => byId.has(id)).slice(0, 6);
+          const easy = [...byId.keys()].sort((one, other) => rankOf(byId.get(one)!) - rankOf(byId.get(other)!));
           return (
             <ul class="short-list">
-              {ids.map((id) => (
+              {(known.length > 0 ? known : easy.slice(0, 3)).map((id) => (
                 <li key={id}>
                   <a class="row" href={hrefTo("operations", id)} data-operation={id}>
-                    <KindMark kind={byId.get(id)?.kind} />
-                    <span class="cell-name">
-                      <OperationName id={id} />
-                    </span>
-                    <span class="cell-text">{visibleProse(byId.get(id)?.description.split("\n", 1)[0] ?? "")}</span>
+                    <OperationRow operation={byId.get(id)!} />
                   </a>
                 </li>
               ))}

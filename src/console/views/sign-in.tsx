@@ -10,6 +10,8 @@ const reasons: Record<SignedOut, string> = {
     "The hub does not know your session any more: it was restarted, or your token was removed. What you had typed is still here.",
   code: "This link has been used, or it is older than five minutes.",
   refused: "The hub does not accept this token.",
+  blocked: "Too many attempts from this address. Try again in a minute.",
+  unreachable: "The hub cannot be reached. Look whether it is running, and try again.",
 };
 
 /** The page of a person who is not signed in. The address stays, so that signing in continues there. */
@@ -19,14 +21,17 @@ export function SignIn({ reason }: { reason: SignedOut }) {
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     isBusy.value = true;
-    await signIn(token.value.trim()).catch(() => {});
+    await signIn(token.value.trim());
     isBusy.value = false;
   };
   return (
     <main class="sign-in" data-view="sign-in" data-state="ready">
       <h1>
-        <span aria-hidden="true">◇</span> Sign in to this hub
+        <span aria-hidden="true">◇</span> Sign in
       </h1>
+      <p class="muted">
+        to the hub at <code>{location.host}</code>
+      </p>
       {reasons[reason] !== "" && (
         <p role="alert" class="reason">
           {reasons[reason]}

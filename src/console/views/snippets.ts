@@ -17,10 +17,10 @@ export type SnippetKind = "typescript" | "curl" | "command" | "mcp";
 
 /** The forms, in the order of the menu. */
 export const snippetNames: readonly (readonly [kind: SnippetKind, name: string])[] = [
-  ["typescript", "Copy as TypeScript"],
-  ["curl", "Copy as curl"],
-  ["command", "Copy as command"],
-  ["mcp", "Copy as MCP request"],
+  ["typescript", "TypeScript"],
+  ["curl", "curl"],
+  ["command", "command"],
+  ["mcp", "MCP request"],
 ];
 
 /** Characters that must not reach a terminal or an editor as they are. */

@@ -1,35 +1,40 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { createExample, openForm } from "../../contract/index.ts";
+import { copy } from "../app/announce.ts";
 import type { CheckResult, OperationDetails } from "../app/api.ts";
 import { ask, callOperation, toCallError } from "../app/hub.ts";
+import { hrefWithInput, readInput } from "../app/input-link.ts";
 import { bindKeys } from "../app/keys.ts";
 import { debounced, useQuery } from "../app/query.ts";
-import { hrefTo, route } from "../app/router.ts";
+import { hrefTo, route, setParams } from "../app/router.ts";
 import { type Draft, openDraft } from "../schema/draft.ts";
-import { Editor } from "../schema/editor.tsx";
 import { Form } from "../schema/form.tsx";
-import { Button, Menu, Tabs } from "../ui/parts.tsx";
-import { countOf, formatDuration, Prose } from "../ui/text.tsx";
+import { lazy } from "../ui/lazy.tsx";
+import { Button, KeyHint, Menu, Tabs } from "../ui/parts.tsx";
+import { countOf, formatDuration } from "../ui/text.tsx";
 import { AccessPanel } from "./access.tsx";
-import { decodeInput, encodeInput } from "./call.tsx";
-import { type CallResult, Result } from "./result.tsx";
-import { type SnippetKind, snippetNames, toSnippet } from "./snippets.ts";
+import { type CallResult, Issues, Result } from "./result.tsx";
+import { snippetNames, toSnippet } from "./snippets.ts";
 import { Stream } from "./stream.tsx";
 
+const Editor = lazy<{ draft: Draft; label: string }>(async () => (await import("../schema/editor.tsx")).default);
+
 const checkAfterMs = 150;
-const maxLinkInput = 8_000;
 const timeouts = { "5 s": 5_000, "30 s": 30_000, "2 min": 120_000 } as const;
 
 /** The input of an operation, as a form and as JSON, and what became of sending it. */
 export function Try({ id, operation }: { id: string; operation: OperationDetails }) {
   const { type, inputSchema } = operation;
-  const draft = useMemo(() => {
-    const given = decodeInput(route.peek().params.get("input") ?? "");
-    const opened = openDraft(id, initialInput(inputSchema));
-    if (given !== undefined) opened.set(given.input);
-    return opened;
-  }, [id, inputSchema]);
+  const draft = useMemo(() => openDraft(id, initialInput(inputSchema)), [id, inputSchema]);
+  // A link fills in the draft. Then it has done its work: what is changed afterwards must not be lost.
+  const linked = route.value.params.get("input");
+  useLayoutEffect(() => {
+    if (linked === null) return;
+    const given = readInput(linked);
+    if (given !== undefined) draft.set(given.input);
+    setParams({ input: "" });
+  }, [draft, linked]);
   const root = useMemo(() => openForm(inputSchema), [inputSchema]);
   const mode = useSignal<"form" | "json">("form");
   const typed = useMemo(() => debounced(draft.value, checkAfterMs), [draft]);
@@ -47,17 +52,13 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
     });
   };
   const isDenied = check.data?.steps.some(({ step, outcome }) => step !== "validate" && outcome === "failed") === true;
-  const copy = (kind: SnippetKind) => {
+  const snippets = snippetNames.map(([kind, name]) => {
     const url = new URL("../", document.baseURI).href.replace(/\/$/, "");
-    void navigator.clipboard.writeText(
-      toSnippet(kind, { url, id, type, input: draft.value.value, tool: operation.tool?.name }),
-    );
-  };
-  const copyLink = () => {
-    const input = draft.value.value === undefined ? "" : encodeInput(draft.value.value);
-    const link = new URL(hrefTo("operations", id, { input: input.length > maxLinkInput ? "" : input }), location.href);
-    void navigator.clipboard.writeText(link.href);
-  };
+    const run = () =>
+      copy(toSnippet(kind, { url, id, type, input: draft.value.peek(), tool: operation.tool?.name }), name);
+    return [`Copy as ${name}`, run] as const;
+  });
+  const copyLink = () => copy(new URL(hrefWithInput(id, draft.value.peek()), location.href).href, "Link");
   return (
     <div class="try">
       <section class="try-input" aria-label="Input">
@@ -76,13 +77,7 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
           <Button kind="quiet" onClick={() => draft.set(createExample(inputSchema))}>
             Example
           </Button>
-          <Menu
-            label="Copy as"
-            items={[
-              ...snippetNames.map(([kind, name]) => [name, () => copy(kind)] as const),
-              ["Copy link", copyLink] as const,
-            ]}
-          >
+          <Menu label="Copy as" items={[...snippets, ["Copy link", copyLink]]}>
             Copy as
           </Menu>
         </header>
@@ -91,8 +86,14 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
         ) : (
           <Editor draft={draft} label="Input as JSON" />
         )}
-        <CheckLine check={check} onField={focusField} />
-        {type !== "subscription" && <SendBar sending={sending} isBlocked={draft.problem.value !== undefined} />}
+        <CheckLine
+          check={check}
+          isStale={check.state === "loading" || typed.value !== draft.value.value}
+          onField={focusField}
+        />
+        {type !== "subscription" && (
+          <SendBar sending={sending} type={type} isBlocked={draft.problem.value !== undefined} />
+        )}
       </section>
       <div class="try-result">
         {isDenied && <AccessPanel id={id} input={typed.value} />}
@@ -101,7 +102,12 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
         ) : (
           <>
             {sending.result.value !== undefined && (
-              <Result key={sending.result.value.requestId} result={sending.result.value} onField={focusField} />
+              <Result
+                key={sending.result.value.requestId}
+                result={sending.result.value}
+                type={type}
+                onField={focusField}
+              />
             )}
             {sending.result.value === undefined && !sending.isRunning.value && (
               <p class="placeholder">The result appears here.</p>
@@ -114,14 +120,14 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
 }
 
 /** Whether the hub would accept the input, said by the hub itself. */
-function CheckLine({
-  check,
-  onField,
-}: {
+function CheckLine(props: {
   check: ReturnType<typeof useQuery<CheckResult>>[0];
+  /** Whether the input has changed since. */
+  isStale: boolean;
   onField(pointer: string): void;
 }) {
-  const { data, error } = check;
+  const { isStale, onField } = props;
+  const { data, error } = props.check;
   if (data === undefined)
     return (
       <p class="check-line muted">
@@ -132,20 +138,12 @@ function CheckLine({
   const failed = steps.filter(({ outcome }) => outcome === "failed");
   const unknown = steps.filter(({ outcome }) => outcome === "unknown");
   return (
-    <div class="check-line" role="status" data-state={failed.length === 0 ? "valid" : "invalid"}>
+    <div class="check-line" role="status" data-state={isStale ? "checking" : failed.length === 0 ? "valid" : "invalid"}>
       {failed.length === 0 && <span class="ok">✓ valid · you may call it</span>}
       {errors.length > 0 && (
         <>
           <span class="bad">✗ {countOf(errors.length, "problem")}</span>
-          <ul>
-            {errors.slice(0, 5).map(({ path, message }) => (
-              <li key={`${path} ${message}`}>
-                <button type="button" class="link" onClick={() => onField(path)}>
-                  <Prose value={path === "" ? message : `${path} ${message}`} max={300} />
-                </button>
-              </li>
-            ))}
-          </ul>
+          <Issues issues={errors.slice(0, 5)} onField={onField} />
         </>
       )}
       {failed.length > 0 && errors.length === 0 && <span class="bad">✗ you may not call it</span>}
@@ -159,9 +157,9 @@ function CheckLine({
   );
 }
 
-function SendBar({ sending, isBlocked }: { sending: Sending; isBlocked: boolean }) {
+function SendBar({ sending, type, isBlocked }: { sending: Sending; type: string; isBlocked: boolean }) {
   const { isRunning, needsConfirmation, timeout, result, send, cancel } = sending;
-  const again = result.value?.error?.mayHaveRun === true;
+  const again = type === "mutation" && result.value?.error?.mayHaveRun === true;
   return (
     <div class="send-bar">
       {isRunning.value ? (
@@ -173,10 +171,11 @@ function SendBar({ sending, isBlocked }: { sending: Sending; isBlocked: boolean 
           {again ? "Send again anyway" : needsConfirmation.value ? "Send it again" : "Send"}
         </Button>
       )}
+      <KeyHint name={isRunning.value ? "Escape" : "Mod+Enter"} />
       {needsConfirmation.value && (
         <span class="warn">The same input was sent before, and this operation changes something.</span>
       )}
-      <label class="muted">
+      <label class="muted stop-after">
         stop after{" "}
         <select
           value={timeout.value}

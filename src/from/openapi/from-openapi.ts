@@ -1,5 +1,5 @@
-import { readBounded } from "../../internal/read-bounded.ts";
 import { isCallError, mapError, resolveLimits } from "../../operation/inside.ts";
+import { readBounded } from "../read-bounded.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";
 import { badConfig, documentTooLarge, unreadableDocument } from "./errors.ts";

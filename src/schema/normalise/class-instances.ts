@@ -1,8 +1,9 @@
 import type { TSchema } from "typebox";
-import { hidesState, isWireValue, readJSONForm } from "../../internal/instances.ts";
+import { readJSONForm } from "../../internal/json-safe.ts";
 import { isDataObject, isObject, type JSONObject, setOwn } from "../../internal/objects.ts";
 import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { compileSchema } from "../compile.ts";
+import { hidesState, isWireValue } from "../instances.ts";
 import { isInheritedName, mapParts, PlanResults } from "./parts.ts";
 import { type Plan, Planner } from "./plan.ts";
 import { createRootCheck, createUnchangedCheck, type QuickCheck } from "./unchanged-check.ts";

@@ -1,5 +1,6 @@
-import { isWireValue, readJSONForm } from "../../internal/instances.ts";
+import { readJSONForm } from "../../internal/json-safe.ts";
 import { isDataObject, type JSONObject, setOwn } from "../../internal/objects.ts";
+import { isWireValue } from "../instances.ts";
 import { convertScalar } from "./convert.ts";
 import { DriftLog } from "./drift-log.ts";
 import { cloneData, type DefaultValue, DefaultValues, hasValue, mapItems } from "./parts.ts";

@@ -1,6 +1,7 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CallError, httpEnvelope, mcpEnvelope, type OperationHandler } from "../../index.ts";
 import { deferred } from "../../internal/testing.ts";
+import { holdBytes } from "../byte-budget.ts";
 import { operation, read, serve } from "./testing.ts";
 
 /** An operation that waits until the test lets it finish, or until its signal fires. */
@@ -245,5 +246,22 @@ describe("results", () => {
     const { send } = serve([limited]);
     const { status, headers } = await send("/task/limited");
     expect([status, headers.get("retry-after")]).toEqual([429, expected]);
+  });
+
+  test("a large result is refused while the process holds as many bytes as it may, and a small one is sent", async () => {
+    const { get } = serve([
+      operation("large", { handler: () => "x".repeat(64 * 1024) }),
+      operation("small", { handler: () => "x" }),
+    ]);
+    for (const owner of ["ada", "bob", "cy", "dee"]) onTestFinished(holdBytes(owner, 64 * 1024 * 1024));
+
+    const large = await get("/task/large");
+    const small = await get("/task/small");
+
+    const problem = { code: "LIMIT_EXCEEDED", retryable: true, mayHaveRun: true };
+    expect([large, small]).toMatchObject([
+      { status: 429, body: problem },
+      { status: 200, body: "x" },
+    ]);
   });
 });

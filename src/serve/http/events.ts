@@ -1,10 +1,9 @@
 import { toBase64 } from "../../internal/base64.ts";
 import { deferTurn } from "../../internal/timers.ts";
 import { mapError, type ResponseEnvelope } from "../../operation/inside.ts";
-import { eventStreamType, lastEvent, toJSONText } from "../../transport/http-form.ts";
+import { eventStreamType, lastEvent, readBytes, toJSONText } from "../../transport/http-form.ts";
 import { holdBytes } from "../byte-budget.ts";
 import type { Exchange } from "../exchange.ts";
-import { readBytes } from "../outcome.ts";
 import type { CallRequest } from "./read-request.ts";
 import type { HTTPServer } from "./server.ts";
 import { callHeaders, formatEnvelope, formatProblem, minCountedBytes } from "./write-response.ts";

@@ -9,8 +9,9 @@ export type {
   IdentifyCaller,
   SecurityScheme,
 } from "../authenticator.ts";
-export type { Exchange, Heartbeat, RunStream } from "../exchange.ts";
+export type { Exchange } from "../exchange.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
+export type { Heartbeat, RunStream } from "../stream-writer.ts";
 export type { DocumentInfo } from "./document.ts";
 export type { ServeHTTPOptions } from "./server.ts";
 

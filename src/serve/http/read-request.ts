@@ -73,8 +73,10 @@ export async function readRequest(
   state.route = route;
 
   const { operation } = route;
-  const decision = checkScopes(operation.access, caller.identity);
-  if (decision !== true) throw accessDenied(operation.id, decision);
+  if (operation.demandsScopes) {
+    const decision = checkScopes(operation.access, caller.identity);
+    if (decision !== true) throw accessDenied(operation.id, decision);
+  }
 
   const accept = headers.get("accept")?.toLowerCase() ?? "";
   const wantsEnvelope = accept.includes(envelopeType);
@@ -87,7 +89,8 @@ export async function readRequest(
     return { kind: "reply", status: 204, headers: { ...caller.headers, ...safetyHeaders } };
 
   const mapping = route.input!;
-  let input: unknown = mapping.read(values, query, limits.jsonDepth);
+  const isWhole = mapping.body === "whole" && query === "";
+  let input: unknown = isWhole ? undefined : mapping.read(values, query, limits.jsonDepth);
   if (mapping.body !== "none") {
     const body = await readJSONBody(exchange, limits);
     input = mapping.body === "whole" ? body : mapping.addBody(input as JSONObject, body);
@@ -102,7 +105,7 @@ export async function readRequest(
     input,
     wantsEnvelope,
     timeout: prefer === null ? undefined : readWait(prefer),
-    metadata: headers.has("traceparent") ? readTrace(headers) : undefined,
+    metadata: headers.get("traceparent") === null ? undefined : readTrace(headers),
     lastEventId: lastEventId !== null && lastEventId.length <= maxEventIdLength ? lastEventId : undefined,
     onClose: (listener) => exchange.onClose(listener),
   };

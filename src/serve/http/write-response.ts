@@ -8,10 +8,10 @@ import {
   requestedDelay,
   toData,
 } from "../../operation/inside.ts";
-import { envelopeType, problemType, statusTexts, toJSONText } from "../../transport/http-form.ts";
+import { envelopeType, problemType, readBytes, statusTexts, toJSONText } from "../../transport/http-form.ts";
 import { holdBytes } from "../byte-budget.ts";
 import type { Exchange } from "../exchange.ts";
-import { readBytes, statusOf, toPublicError, toPublicMeta } from "../outcome.ts";
+import { statusOf, toPublicError, toPublicMeta } from "../outcome.ts";
 import { HTTPError } from "../refusals.ts";
 import type { CallRequest, ReadState } from "./read-request.ts";
 import type { HTTPServer } from "./server.ts";

@@ -1,7 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { roughSize } from "../../call/rough-size.ts";
 import type { JSONObject } from "../../internal/objects.ts";
-import { createId } from "../../internal/request-id.ts";
 import { startTimer } from "../../internal/timers.ts";
 import { mapError, type Progress, type ResponseEnvelope } from "../../operation/inside.ts";
 import { toJSONText } from "../../transport/http-form.ts";
@@ -54,7 +53,7 @@ export async function callTool(server: ToolServer, toolCall: ToolCallRequest): P
     throw invalidParams(`The progress token is longer than ${maxTokenLength} characters.`);
   }
   const tool = catalog.find(name);
-  const requestId = createId();
+  const requestId = crypto.randomUUID();
   let operation = tool;
   let result: ToolResult;
   let isForeign = false;
@@ -107,9 +106,9 @@ async function run(
     operationId: operation.id,
     input,
     caller: request.caller,
-    metadata: readTrace(_meta),
+    metadata: _meta?.["traceparent"] === undefined ? undefined : readTrace(_meta),
     ...(progress !== undefined && { onProgress: progress.add }),
-    onClose(listener) {
+    onClose: (listener) => {
       signal.addEventListener("abort", () => listener(signal.reason), { once: true });
       request.exchange?.onClose(listener);
     },
@@ -173,7 +172,7 @@ function createProgress({ mcpReq }: ServerContext, { whenRead }: ToolRequest): O
 }
 
 /** Returns the trace of the caller. It is the only metadata of clients that handlers receive. */
-function readTrace({ traceparent, tracestate }: JSONObject = {}): JSONObject | undefined {
+function readTrace({ traceparent, tracestate }: JSONObject): JSONObject | undefined {
   if (typeof traceparent !== "string") return undefined;
   return typeof tracestate === "string" ? { traceparent, tracestate } : { traceparent };
 }

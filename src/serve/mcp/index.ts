@@ -5,8 +5,9 @@ export type {
   IdentifyCaller,
   SecurityScheme,
 } from "../authenticator.ts";
-export type { Exchange, Heartbeat, RunStream } from "../exchange.ts";
+export type { Exchange } from "../exchange.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
+export type { Heartbeat, RunStream } from "../stream-writer.ts";
 export type { MCPListMode } from "./catalog.ts";
 export { type ServeMCPOptions, serveMCP } from "./serve-mcp.ts";
 export { type ServedMCPStdio, type ServeMCPStdioOptions, serveMCPStdio } from "./serve-stdio.ts";

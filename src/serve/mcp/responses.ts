@@ -2,10 +2,11 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import { CallError } from "../../operation/index.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
-import type { Exchange, Heartbeat } from "../exchange.ts";
+import type { Exchange } from "../exchange.ts";
 import type { Gate } from "../gate.ts";
 import { safetyHeaders } from "../outcome.ts";
 import { HTTPError } from "../refusals.ts";
+import type { Heartbeat } from "../stream-writer.ts";
 import type { ToolRequest } from "./tool-server.ts";
 
 /** A request over HTTP that the gate has admitted. */

@@ -8,9 +8,8 @@ import {
   type ResponseEnvelope,
 } from "../../operation/inside.ts";
 import { compileSchema } from "../../schema/index.ts";
-import { toJSONText } from "../../transport/http-form.ts";
+import { readBytes, toJSONText } from "../../transport/http-form.ts";
 import { type MCPResultMeta, mcpMetaKey } from "../../transport/mcp-form.ts";
-import { readBytes } from "../outcome.ts";
 import type { ServedOperation } from "../visible.ts";
 import { describeTool, isOutputWrapped, type ProtocolEra } from "./tool.ts";
 

@@ -1,9 +1,9 @@
 import type { McpHttpHandler, ServerEventBus } from "@modelcontextprotocol/server";
 import { FairShare } from "../../call/fair-share.ts";
-import { logger } from "../../internal/log.ts";
+import { logger, reportFailure } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
-import { accessDenied, checkScopes, type Limits, mapError, resolveLimits } from "../../operation/inside.ts";
+import { accessDenied, checkScopes, isCallError, type Limits, resolveLimits } from "../../operation/inside.ts";
 import type { OperationRegistry } from "../../registry/index.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
 import { holdBytes } from "../byte-budget.ts";
@@ -24,7 +24,7 @@ import {
 } from "./responses.ts";
 import { toMeta } from "./result.ts";
 import { type MCPSessionOptions, Sessions } from "./sessions.ts";
-import { type MCPServerOptions, type ServerSDK, ToolServer, toAuthInfo } from "./tool-server.ts";
+import { emptyAuthInfo, type MCPServerOptions, type ServerSDK, ToolServer } from "./tool-server.ts";
 
 const log = logger("serve", "mcp");
 
@@ -85,15 +85,22 @@ class MCPServer implements FetchServer {
       headers = { ...safetyHeaders, ...caller.headers };
       if (caller.kind === "preflight") return exchange.reply(204, headers);
       if (caller.kind === "refusal") throw caller;
-      assertEndpoint(exchange);
-      const body = exchange.method === "POST" ? await this.#readBody(exchange) : undefined;
+      // A mounted server has one address. Without a mount, every path is that of the server.
+      const { method, path, basePath = path } = exchange;
+      if (path !== basePath && withoutTrailingSlashes(path) !== withoutTrailingSlashes(basePath)) {
+        throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
+      }
+      // To an empty body, the SDK responds that it is not a message.
+      const body = method === "POST" ? ((await readJSONBody(exchange, this.#limits)) ?? {}) : undefined;
       if (caller.identity === undefined) this.#requireScopes(body);
       const sdk = await this.#tools.sdk;
       // After everything that takes time. A session that starts later would not be closed.
       if (this.#tools.calls.isClosed) throw new HTTPError(503, serverClosed());
       const hold = (bytes: number) => exchange.onClose(holdBytes(caller.owner, bytes));
       const request = { exchange, headers, body, caller, hold };
-      if (isLegacy(sdk, request)) await this.#sessions.handle(sdk, request);
+      const version = exchange.headers.get("mcp-protocol-version") ?? undefined;
+      const inbound = { httpMethod: method, body, ...(version !== undefined && { protocolVersionHeader: version }) };
+      if (sdk.classifyInboundRequest(inbound).kind === "legacy") await this.#sessions.handle(sdk, request);
       else await this.#serveModern(sdk, request);
     } catch (error) {
       this.#refuse(error, exchange, headers);
@@ -126,30 +133,23 @@ class MCPServer implements FetchServer {
   /** Responds to a request that did not reach the SDK. */
   #refuse(error: unknown, exchange: Exchange, headers: Readonly<Record<string, string>>): void {
     let refusal = error;
-    if (error instanceof HTTPError) {
-      const added: Record<string, string> = { ...error.headers };
-      if (error.status === 401) {
+    const isMalformed = isCallError(error) && error.code === "VALIDATION_ERROR"; // The body.
+    const refused = isMalformed ? new HTTPError(400, error) : error;
+    if (refused instanceof HTTPError) {
+      const added: Record<string, string> = { ...refused.headers };
+      if (refused.status === 401) {
         const parameters = "www-authenticate" in added ? [invalidToken] : [];
         parameters.push(...toChallengeParameters(this.#gate, exchange));
         added["www-authenticate"] = this.#gate.challenge(parameters);
       }
-      const options = { headers: added, data: toMeta({ error: error.error.toJSON() }) };
-      refusal = new RPCError(error.status, error.status === 400 ? -32_700 : -32_000, error.message, options);
+      const options = { headers: added, data: toMeta({ error: refused.error.toJSON() }) };
+      refusal = new RPCError(refused.status, isMalformed ? -32_700 : -32_000, refused.message, options);
     } else if (!(error instanceof RPCError)) {
-      log.error("A request to the MCP server failed: {error}", { error });
+      reportFailure(log, "A request to the MCP server failed: {error}", error);
       refusal = new RPCError(500, -32_603, "The server could not handle the request.");
     }
     const { status, headers: added } = refusal as RPCError;
     exchange.reply(status, { ...headers, ...added, "content-type": "application/json" }, JSON.stringify(refusal));
-  }
-
-  /** Returns the parsed body. To an empty one, the SDK responds that it is not a message. */
-  async #readBody(exchange: Exchange): Promise<unknown> {
-    try {
-      return (await readJSONBody(exchange, this.#limits)) ?? {};
-    } catch (error) {
-      throw error instanceof HTTPError ? error : new HTTPError(400, mapError(error));
-    }
   }
 
   /**
@@ -170,8 +170,13 @@ class MCPServer implements FetchServer {
     const isListening = getOwn(body, "method") === "subscriptions/listen";
     this.#modern ??= this.#createHandler(sdk);
     const handler = isListening ? this.#createListener(sdk, request, stream) : this.#modern;
-    const authInfo = toAuthInfo({ ...request, whenRead: stream.whenRead });
-    const response = await handler.fetch(toSDKRequest(exchange), { parsedBody: body, authInfo });
+    const authInfo = { ...emptyAuthInfo, extra: { request: { ...request, whenRead: stream.whenRead } } };
+    // The part of the request that the SDK reads. It has no signal, which would take longer to create than the rest: the
+    // exchange ends the call or the stream of a client that disconnects.
+    const { method, url } = exchange;
+    const sent = sdkHeaders.map((name) => [name, exchange.headers.get(name)] as [string, string]);
+    const part = new Request(url, { method, headers: sent.filter(([, value]) => value !== null) });
+    const response = await handler.fetch(part, { parsedBody: body, authInfo });
     const all = { ...Object.fromEntries(response.headers), ...headers };
     if (!response.headers.get("content-type")?.startsWith(eventStreamType)) {
       return exchange.reply(response.status, all, await response.text());
@@ -213,28 +218,3 @@ class MCPServer implements FetchServer {
 
 /** The headers that the SDK reads. */
 const sdkHeaders = ["content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name"];
-
-/**
- * Returns the part of a request that the SDK reads. It has no signal, which would take longer to create than the rest: the
- * exchange ends the call or the stream of a client that disconnects.
- */
-function toSDKRequest({ method, url, headers }: Exchange): Request {
-  const sent = sdkHeaders.flatMap((name) =>
-    headers.has(name) ? [[name, headers.get(name)!] as [string, string]] : [],
-  );
-  return new Request(url, { method, headers: sent });
-}
-
-/** Returns whether a request is of a version before 2026-07-28. */
-function isLegacy(sdk: ServerSDK, { exchange: { method, headers }, body }: MCPRequest): boolean {
-  const version = headers.get("mcp-protocol-version");
-  const versionHeader = version === null ? {} : { protocolVersionHeader: version };
-  return sdk.classifyInboundRequest({ httpMethod: method, ...versionHeader, body }).kind === "legacy";
-}
-
-/** A mounted server has one address. Without a mount, every path is that of the server. */
-function assertEndpoint({ path, basePath }: Exchange): void {
-  if (basePath === undefined || path === basePath || withoutTrailingSlashes(path) === withoutTrailingSlashes(basePath))
-    return;
-  throw new HTTPError(404, notStarted("OPERATION_NOT_FOUND", "Not found."));
-}

@@ -1,7 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { FairShare } from "../../call/fair-share.ts";
 import { getOwn } from "../../internal/objects.ts";
-import { createId } from "../../internal/request-id.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { resolveCount, resolveDuration } from "../../operation/inside.ts";
 import { eventStreamType } from "../../transport/http-form.ts";
@@ -9,7 +8,7 @@ import type { Exchange } from "../exchange.ts";
 import type { Gate } from "../gate.ts";
 import { createOutbox } from "./pace.ts";
 import { heartbeat, type MCPRequest, RPCError, streamHeaders, toEvent, tooMany } from "./responses.ts";
-import { type ServerSDK, type ToolServer, toAuthInfo } from "./tool-server.ts";
+import { emptyAuthInfo, type ServerSDK, type ToolServer } from "./tool-server.ts";
 
 /** Limits of the sessions that clients of versions before 2026-07-28 open. Later versions have no sessions. */
 export interface MCPSessionOptions {
@@ -109,7 +108,7 @@ export class Sessions {
       send: (message, options) => this.#send(session, message, options?.relatedRequestId),
       close: async () => connection.onclose?.(),
     };
-    const common = { id: createId(), identityId: caller.identity?.id, owner, usedAt: performance.now() };
+    const common = { id: crypto.randomUUID(), identityId: caller.identity?.id, owner, usedAt: performance.now() };
     const session: Session = { ...common, connection, replies: new Map() };
     await this.#tools.createServer(sdk, "legacy").connect(connection);
     this.#sessions.set(session.id, session);
@@ -144,7 +143,7 @@ export class Sessions {
     }
     const receive = (reply: Reply) => {
       replies.set(id, reply);
-      connection.onmessage?.(body as JSONRPCMessage, { authInfo: toAuthInfo(request) });
+      connection.onmessage?.(body as JSONRPCMessage, { authInfo: { ...emptyAuthInfo, extra: { request } } });
     };
     const json = { ...headers, ...added, "content-type": "application/json" };
     if (getOwn(getOwn(getOwn(body, "params"), "_meta"), "progressToken") === undefined) {

@@ -1,5 +1,5 @@
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
-import { logger } from "../../internal/log.ts";
+import { logger, reportFailure } from "../../internal/log.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { type Identity, loadPeer, mapError } from "../../operation/inside.ts";
 import type { OperationRegistry, OperationSelection } from "../../registry/index.ts";
@@ -43,10 +43,8 @@ export interface ToolRequest {
   whenRead?(): Promise<void>;
 }
 
-/** Returns how the SDK carries a request. Its own fields are not used: the gate has authenticated the caller. */
-export function toAuthInfo(request: ToolRequest) {
-  return { token: "", clientId: "", scopes: [], extra: { request } };
-}
+/** The `authInfo` of the SDK, which carries a request in `extra`. Its own fields are not used: the gate has authenticated the caller. */
+export const emptyAuthInfo = { token: "", clientId: "", scopes: [] };
 
 /** A client that is notified when the tools that it sees have changed. */
 interface Follower {
@@ -77,7 +75,7 @@ export class ToolServer {
     this.calls = new CallRunner(registry, options, "mcp", gate);
     const name = "@modelcontextprotocol/server";
     this.sdk = loadPeer(name, "serving operations over MCP", () => import("@modelcontextprotocol/server"));
-    this.sdk.catch((error) => log.error("The MCP server cannot respond: {message}", { ...mapError(error).toJSON() }));
+    this.sdk.catch((error) => reportFailure(log, "The MCP server cannot respond: {error}", mapError(error).message));
     this.#stopListening = registry.on("change", () => {
       this.#notifying ??= startTimer(this.#notify, changeDelayMs, { keepsAlive: false });
     });

@@ -32,12 +32,22 @@ interface PlacedSchema {
 /** The arguments of a tool whose input is not an object. The operation validates the input. */
 const wrappedArguments = Type.Object({ input: Type.Optional(Type.Unknown()) }, { additionalProperties: false });
 
-/** An operation that did not change keeps its descriptions. */
-const descriptions = new WeakMap<ServedOperation, Partial<Record<ProtocolEra, ToolDescription>>>();
+/** What was derived from an operation. */
+interface KnownTool {
+  /** Whether the arguments are `{ input }`, because the input is not an object and MCP accepts only objects. */
+  readonly isInputWrapped: boolean;
+  readonly descriptions: Partial<Record<ProtocolEra, ToolDescription>>;
+}
 
-/** Returns whether the arguments are `{ input }`, because the input is not an object and MCP accepts only objects. */
-export function isInputWrapped({ published }: ServedOperation): boolean {
-  return !describesObject(published.inputSchema);
+/** An operation that did not change keeps its descriptions. */
+const tools = new WeakMap<ServedOperation, KnownTool>();
+
+function toolOf(operation: ServedOperation): KnownTool {
+  const known = tools.get(operation);
+  if (known !== undefined) return known;
+  const tool = { isInputWrapped: !describesObject(operation.published.inputSchema), descriptions: {} };
+  tools.set(operation, tool);
+  return tool;
 }
 
 /** Returns whether structured content is `{ result }`: clients of older versions accept only objects. */
@@ -46,19 +56,23 @@ export function isOutputWrapped(operation: ServedOperation, era: ProtocolEra): b
   return describeTool(operation, era).outputSchema !== undefined;
 }
 
+/** Returns whether the arguments are `{ input }`. */
+export function isInputWrapped(operation: ServedOperation): boolean {
+  return toolOf(operation).isInputWrapped;
+}
+
 /** Converts the arguments of a tool into the input of its operation. Throws `VALIDATION_ERROR`. */
 export function toInput(operation: ServedOperation, given: JSONObject): unknown {
-  if (!isInputWrapped(operation)) return given;
+  if (!toolOf(operation).isInputWrapped) return given;
   validateOrThrow(wrappedArguments, given, `arguments of "${toToolName(operation.id)}"`);
   return given["input"];
 }
 
 /** Returns an operation as a tool for clients of a generation of the protocol. */
 export function describeTool(operation: ServedOperation, era: ProtocolEra): ToolDescription {
-  const known = descriptions.get(operation) ?? {};
-  known[era] ??= createDescription(operation, era);
-  descriptions.set(operation, known);
-  return known[era];
+  const { descriptions } = toolOf(operation);
+  descriptions[era] ??= createDescription(operation, era);
+  return descriptions[era];
 }
 
 function createDescription(operation: ServedOperation, era: ProtocolEra): ToolDescription {
@@ -91,7 +105,7 @@ function createDescription(operation: ServedOperation, era: ProtocolEra): ToolDe
 
 function placeInput(operation: ServedOperation): PlacedSchema {
   const { inputSchema } = operation.published;
-  if (!isInputWrapped(operation)) return place(inputSchema, "/inputSchema", adaptInput, asObject);
+  if (!toolOf(operation).isInputWrapped) return place(inputSchema, "/inputSchema", adaptInput, asObject);
   const isFilled = operation.fillsDefaults && getOwn(inputSchema, "default") !== undefined;
   const required = isFilled || mayBeUndefined(inputSchema) ? [] : ["input"];
   return place(inputSchema, "/inputSchema/properties/input", adaptInput, (input) => {

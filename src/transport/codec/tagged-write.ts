@@ -1,7 +1,8 @@
 import { toBase64 } from "../../internal/base64.ts";
-import { classNameOf, hidesState, readJSONForm } from "../../internal/instances.ts";
 import { escapeToken } from "../../internal/json-pointer.ts";
+import { readJSONForm } from "../../internal/json-safe.ts";
 import { type CallError, isCallError } from "../../operation/index.ts";
+import { classNameOf, hidesState } from "../../schema/instances.ts";
 import {
   maxCollections,
   maxDigits,

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type * as WS from "ws";
 import { FairShare } from "../../call/fair-share.ts";
 import { clientLogger } from "../../internal/client-log.ts";
-import { logger, warnVisibly } from "../../internal/log.ts";
+import { logger, reportFailure } from "../../internal/log.ts";
 import {
   checkScopes,
   credentialEnded,
@@ -12,8 +12,8 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../../operation/inside.ts";
+import { RawHeaders } from "../../serve/exchange.ts";
 import { Gate, type GateOptions, type GateRequest } from "../../serve/gate.ts";
-import { RawHeaders } from "../../serve/headers.ts";
 import type { FetchInfo } from "../../serve/server.ts";
 import { refuseUpgrade, type UpgradeHandler } from "../../serve/upgrade.ts";
 import { ChannelTransport, type Connection, maxBufferedBytes, ServingPeer } from "../peer/index.ts";
@@ -93,7 +93,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     this.#limits = resolveLimits(options.limits);
     this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });
     this.#ws = ws;
-    ws.catch((error) => report("Every handshake will be refused: {error}", error));
+    ws.catch((error) => reportFailure(serverLog, "websocket: Every handshake will be refused: {error}", error));
     options.server?.on("upgrade", this.handleUpgrade);
   }
 
@@ -115,7 +115,7 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     if (!isOurs) return refuseUpgrade(socket, 404, "No such path.");
     socket.on("error", () => {}); // The client may disconnect before the reply.
     this.#handle(request, socket, head, info).catch((error) => {
-      report("A handshake failed: {error}", error);
+      reportFailure(serverLog, "websocket: A handshake failed: {error}", error);
       refuseUpgrade(socket, 503, "The handshake failed.");
     });
   };
@@ -188,11 +188,6 @@ export class WebSocketServer extends ChannelTransport implements WebSocketServer
     closeWhenFloodedWithPings(socket, connection);
     return connection;
   }
-}
-
-/** Reports a failure of this process to its operator. */
-function report(message: string, error: unknown): void {
-  warnVisibly(serverLog, [{ message: `websocket: ${message}`, properties: { error } }], "error");
 }
 
 /** The token of a browser is in the sub-protocols, because it cannot set headers. */

@@ -363,7 +363,7 @@ test("calls -f prints calls as they end, and as JSON", async () => {
 
   expect((await lines.ended).stdout).toMatch(/^\S+ \S+ {2}note.fail {2}EXECUTION_ERROR {2}\S+ ms {2}http, operator\n/);
   expect(JSON.parse((await data.ended).stdout.split("\n", 1)[0]!)).toMatchObject({
-    kind: "failed",
+    status: "failed",
     operationId: "note.fail",
     code: "EXECUTION_ERROR",
   });

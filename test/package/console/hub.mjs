@@ -41,4 +41,5 @@ const hub = await createHub(
   { folder },
 );
 console.log(JSON.stringify({ url: hub.url, link: hub.createConsoleLink() }));
+process.stdin.on("data", () => console.log(JSON.stringify({ link: hub.createConsoleLink() })));
 process.on("SIGTERM", () => hub.close().then(() => process.exit(0)));
