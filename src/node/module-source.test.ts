@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { FSWatcher } from "chokidar";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { OperationRegistry, type SourceReport } from "../index.ts";
 import { moduleSource } from "./index.ts";
@@ -141,6 +142,21 @@ describe("with watch", () => {
     }
 
     expect(first).toBe(1);
+  });
+
+  test("a module is loaded when its content follows an empty file unnoticed", async () => {
+    await write("task.mjs", code("task", "1"));
+    await follow();
+    const emitted = vi.spyOn(FSWatcher.prototype, "emit");
+    await write("task.mjs", "");
+    await eventually(() => expect(emitted.mock.calls.map(([event]) => event)).toContain("all"));
+    emitted.mockReturnValue(true);
+    try {
+      await write("task.mjs", code("task", "2"));
+      await eventually(async () => expect(await call("task")).toBe(2));
+    } finally {
+      emitted.mockRestore();
+    }
   });
 
   test("modules that are added, renamed and removed are followed, also in new directories", async () => {
