@@ -148,6 +148,7 @@ describe("with watch", () => {
     await write("task.mjs", code("task", "1"));
     const source = moduleSource(directory, { watch: true });
     await registry.follow(source);
+    await new Promise((resolve) => setTimeout(resolve, 150)); // The watcher reports the files that it finds when it starts.
     const reporting = vi.spyOn(FSWatcher.prototype, "emit").mockReturnValue(true);
     try {
       await write("task.mjs", "");
