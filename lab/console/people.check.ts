@@ -117,14 +117,13 @@ test("a hub that starts again asks to sign in, and continues at the same place w
   await page.locator(".rows [data-call]", { hasText: "shop.price" }).waitFor();
   await context.close();
   await hub.close();
-  expect(problems.filter((problem) => !problem.includes("ERR_CONNECTION"))).toEqual([]);
+  expect(problems.filter((problem) => !problem.includes("net::ERR_"))).toEqual([]);
 });
 
 test("a token that is removed ends its sessions", async () => {
   const hub = await startHub({ tokens });
   const { page, context } = await openConsole(browser, hub, bob);
   await hub.run("reload", { tokens: tokens.slice(0, 1) });
-  await page.getByRole("link", { name: "Operations" }).click();
   await page.waitForSelector("main[data-view=sign-in]");
   expect(await page.textContent("[role=alert]")).toContain("removed");
   await context.close();

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Browser, Page } from "playwright-core";
@@ -103,6 +103,7 @@ test("a hub without sources says what to do next, in every view", async () => {
 test("the hub of the examples shows one tree across a function, an HTTP API and an MCP server", async () => {
   const folder = join(consumer, "example");
   cpSync(join(consumer, "node_modules/@alkdev/operations/examples/hub"), folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   const env = { ...process.env, PORT: "0", XDG_STATE_HOME: join(folder, "state") };
   const child = spawn(process.execPath, ["--import", "tsx", "start.ts"], {
     cwd: folder,

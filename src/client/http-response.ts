@@ -1,9 +1,7 @@
-import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
-import { startTimer, type Timer } from "../internal/timers.ts";
 import { CallError, type ResponseEnvelope } from "../operation/inside.ts";
-import { endComment, envelopeType, eventStreamType, problemType, readProblem } from "../transport/http-form.ts";
+import { envelopeType, problemType, readProblem } from "../transport/http-form.ts";
 
 /** Limits of a client, as in `defaultLimits`, most of which only other parts of this package have. */
 export const defaultClientLimits = { pendingCalls: 20_000, responseBytes: 2 ** 26, eventBytes: 2 ** 20 };
@@ -11,21 +9,8 @@ export const defaultClientLimits = { pendingCalls: 20_000, responseBytes: 2 ** 2
 /** The limits that apply to a client over HTTP. */
 export type ClientLimits = { readonly [Name in keyof typeof defaultClientLimits]: number };
 
-/** Maximum silence of the server of a subscription, in ms. It sends a comment every 15 seconds. */
-const maxSilenceMs = 60_000;
-
 /** A connection that was lost. The message is the reason. */
 export class ConnectionLost extends Error {}
-
-/** Rejects if the server of a subscription is silent: its connection is lost, which is otherwise not noticed. */
-export function awaitServer<T>(promise: Promise<T>): Promise<T> {
-  let timer: Timer;
-  const silent = new Promise<never>((_, reject) => {
-    const toError = () => new ConnectionLost(`no data arrived within ${maxSilenceMs} ms`);
-    timer = startTimer(() => reject(toError()), maxSilenceMs);
-  });
-  return Promise.race([promise, silent]).finally(() => timer.stop());
-}
 
 /** Reads the result of a query or mutation. Throws the error of a call that failed. */
 export async function readResult(id: string, response: Response, limits: ClientLimits): Promise<ResponseEnvelope> {
@@ -33,56 +18,13 @@ export async function readResult(id: string, response: Response, limits: ClientL
   return toEnvelope(id, await readJSON(id, response, limits));
 }
 
-/** Reads the values of a subscription. Throws the error of one that failed. */
-export async function* readValues(
+/** Throws the error of a response that is a problem, or that a server of this package does not send. */
+export async function checkResponse(
   id: string,
   response: Response,
+  expected: string,
   limits: ClientLimits,
-): AsyncGenerator<ResponseEnvelope, void> {
-  if (response.status === 204) return; // `lastEventId` is that of the end of a stream.
-  await checkResponse(id, response, eventStreamType, limits);
-  const events: EventSourceMessage[] = [];
-  let hasEnded = false;
-  let isTooLarge = false;
-  const parser = createParser({
-    onEvent: (event) => events.push(event),
-    onComment: (comment) => {
-      hasEnded ||= comment === endComment;
-    },
-    // Other errors are unknown fields, which are ignored (WHATWG HTML, 9.2.6).
-    onError: ({ type }) => {
-      isTooLarge ||= type === "max-buffer-size-exceeded";
-    },
-    maxBufferSize: limits.eventBytes,
-  });
-  let seq = 0;
-  for await (const text of readText(id, response, Number.POSITIVE_INFINITY, awaitServer)) {
-    parser.feed(text);
-    for (const { event, data, id: eventId } of events.splice(0)) {
-      if (event === "end") return;
-      if (data.length > limits.eventBytes) throw tooLarge(id, "eventBytes", limits.eventBytes);
-      const json = parse(id, data);
-      if (event === "problem") throw readProblem(json) ?? badResponse(id, "contains a problem without a code");
-      const envelope = toEnvelope(id, json);
-      checkSequence(id, envelope, eventId, seq);
-      seq += 1;
-      yield envelope;
-    }
-    if (isTooLarge) throw tooLarge(id, "eventBytes", limits.eventBytes);
-    if (hasEnded) return;
-  }
-  throw new ConnectionLost("the stream ended without its last event");
-}
-
-/** The id of an event is its number, unless the value is an event of an imported stream, which may have its own. */
-function checkSequence(operationId: string, { meta }: ResponseEnvelope, id: string | undefined, seq: number): void {
-  if (id === undefined || id === String(seq) || (meta.source === "http" && meta.event !== undefined)) return;
-  const message = `Values of ${quote(operationId)} were lost: value ${quote(id)} arrived instead of value ${seq}.`;
-  throw new CallError("STREAM_GAP", message, { operationId, expected: seq, received: id }, { retryable: true });
-}
-
-/** Throws the error of a response that is a problem, or that a server of this package does not send. */
-async function checkResponse(id: string, response: Response, expected: string, limits: ClientLimits): Promise<void> {
+): Promise<void> {
   const [type = ""] = (response.headers.get("content-type") ?? "").split(";", 1);
   const essence = type.trim().toLowerCase();
   if (response.ok && essence === expected && response.body !== null) return;
@@ -91,7 +33,7 @@ async function checkResponse(id: string, response: Response, expected: string, l
 }
 
 /** Yields the parts of a body. `wait` waits for the next one. */
-async function* readText(
+export async function* readText(
   id: string,
   { body }: Response,
   maxBytes: number,
@@ -126,7 +68,8 @@ async function readJSON(id: string, response: Response, limits: ClientLimits): P
   return parse(id, json);
 }
 
-function parse(id: string, json: string): unknown {
+/** Parses JSON. Throws `BAD_RESPONSE` if it is malformed. */
+export function parse(id: string, json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
@@ -135,7 +78,7 @@ function parse(id: string, json: string): unknown {
 }
 
 /** The media type says that it is an envelope. Only what this client reads itself is checked. */
-function toEnvelope(id: string, json: unknown): ResponseEnvelope {
+export function toEnvelope(id: string, json: unknown): ResponseEnvelope {
   if (!isObject(json) || !isObject(json["meta"])) throw badResponse(id, "is not an envelope");
   const { data, meta, encoding } = json;
   const bytes = encoding === "base64" ? toBytes(data) : undefined;
@@ -182,7 +125,8 @@ export function badResponse(operationId: string, problem: string): CallError {
   return new CallError("BAD_RESPONSE", `The response to ${quote(operationId)} ${problem}.`, { operationId });
 }
 
-function tooLarge(operationId: string, limit: "responseBytes" | "eventBytes", allowed: number): CallError {
+/** `PAYLOAD_TOO_LARGE`: a response exceeds a limit of the client. */
+export function tooLarge(operationId: string, limit: "responseBytes" | "eventBytes", allowed: number): CallError {
   const message = `The response to ${quote(operationId)} is larger than ${allowed} bytes. If this is intended, raise limits.${limit}.`;
   return new CallError("PAYLOAD_TOO_LARGE", message, { limit, allowed });
 }

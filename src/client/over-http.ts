@@ -19,15 +19,7 @@ import {
 import { envelopeType, eventStreamType, formatOperationPath } from "../transport/http-form.ts";
 import { isJSON } from "../transport/is-json.ts";
 import type { ConnectOptions } from "./connect.ts";
-import {
-  awaitServer,
-  badResponse,
-  type ClientLimits,
-  ConnectionLost,
-  defaultClientLimits,
-  readResult,
-  readValues,
-} from "./http-response.ts";
+import { badResponse, type ClientLimits, ConnectionLost, defaultClientLimits, readResult } from "./http-response.ts";
 import { type Caller, type Connection, clientClosed } from "./lazy-caller.ts";
 
 /** Time limit of calls without a deadline, in ms. */
@@ -92,6 +84,7 @@ export class HTTPCaller implements Caller, Connection {
         request ??= await this.#begin(id, options, (error) => values.end({ error }));
         if (values.isClosed) return request.end(); // The consumer has left meanwhile.
         if (received === undefined) {
+          const { awaitServer, readValues } = await loadPart(() => import("./http-events.ts"));
           const response = await awaitServer(this.#send(request, input, `${eventStreamType}, ${envelopeType}`));
           received = readValues(id, response, this.#limits);
         }
@@ -207,10 +200,15 @@ export class HTTPCaller implements Caller, Connection {
   }
 }
 
-/** Loads what explains rare failures. A bundler may have split it into a separate file. */
-async function loadFailures() {
+/** Loads what explains rare failures. */
+function loadFailures() {
+  return loadPart(() => import("./failures.ts"));
+}
+
+/** Loads a part of the client. A bundler may have split it into a separate file. */
+async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
-    return await import("./failures.ts");
+    return await load();
   } catch (cause) {
     throw unavailable("A part of the client could not be loaded.", { cause, mayHaveRun: false });
   }

@@ -178,6 +178,21 @@ test("members of a union are named by title, definition, discriminator or form, 
   ).toEqual(["/kind", "/tail"]);
 });
 
+test("a member of a union stays selected while its value is filled in", () => {
+  const pay = (by: string, name: string) => ({
+    type: "object",
+    properties: { by: { const: by }, [name]: { type: "integer" } },
+    required: ["by", name],
+  });
+  const form = openForm({ anyOf: [pay("card", "number"), pay("invoice", "days"), { type: "object" }] });
+
+  expect(choiceOf(form, { by: "invoice" }, 1)).toBe(1);
+  expect(choiceOf(form, { by: "invoice", days: "x" }, 1)).toBe(1);
+  expect(choiceOf(form, { by: "card" }, 1)).toBe(2);
+  expect(choiceOf(openForm({ anyOf: [pay("card", "number"), pay("invoice", "days")] }), { by: "invoice" })).toBe(1);
+  expect(fieldKindOf(form, { by: "invoice" })).toBe("union");
+});
+
 test("recursive schemas open level by level", () => {
   const Node = Type.Cyclic(
     { Node: Type.Object({ value: Type.String(), next: Type.Optional(Type.Ref("Node")) }) },

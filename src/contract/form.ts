@@ -81,9 +81,26 @@ export function fieldsIn(field: Field, value: unknown, choice = choiceOf(field, 
   }
 }
 
-/** Returns the index of the first member of a union that a value has the form of, otherwise -1. */
-export function choiceOf({ shape }: Field, value: unknown): number {
-  return value === undefined ? -1 : shape.alternatives.findIndex((each) => each.shape.admits(value));
+/**
+ * Returns the index of the first member of a union that a value has the form of, or else of the first one that it may become
+ * while it is filled in; otherwise -1.
+ * @param preferred - index of the member that the user chose, which is returned if the value may become it
+ */
+export function choiceOf({ shape }: Field, value: unknown, preferred = -1): number {
+  if (value === undefined) return -1;
+  const members = shape.alternatives.map((each) => each.shape);
+  if (members[preferred] !== undefined && mayBecome(members[preferred], value)) return preferred;
+  const complete = members.findIndex((member) => member.admits(value));
+  return complete === -1 ? members.findIndex((member) => mayBecome(member, value)) : complete;
+}
+
+/** Returns whether a value has a form, apart from properties that are still missing. */
+function mayBecome(shape: Shape, value: unknown): boolean {
+  if (shape.kind === "union") return shape.alternatives.some((each) => mayBecome(each.shape, value));
+  if (shape.kind !== "object" && shape.kind !== "map") return shape.admits(value);
+  const isWrong = ([name, { shape: part }]: [string, { shape: Shape }]) =>
+    isObject(value) && Object.hasOwn(value, name) && part.values !== undefined && !part.admits(value[name]);
+  return isObject(value) && ![...shape.properties].some(isWrong);
 }
 
 /** Returns what each member of a union, or each value of an enum, is called: by title, value of the discriminator, or form. */
@@ -162,6 +179,7 @@ function kindOf(shape: Shape, value: unknown): FieldKind {
 function fits(shape: Shape, kind: FieldKind, value: unknown): boolean {
   if (kind === "object" || kind === "map") return isObject(value);
   if (kind === "bytes") return isObject(value) && typeof value["base64"] === "string";
+  if (kind === "union") return mayBecome(shape, value);
   return kind === "number" ? typeof value === "number" : shape.admits(value);
 }
 

@@ -1,7 +1,7 @@
 import { describeValue } from "../internal/text.ts";
 import type { SubscribeOptions } from "./context.ts";
 import type { CallError } from "./error.ts";
-import { validationError } from "./validation-error.ts";
+import { validationError } from "./errors.ts";
 
 const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
 

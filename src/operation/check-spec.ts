@@ -1,6 +1,7 @@
 import { extendPointer } from "../internal/json-pointer.ts";
 import { hasGetter, isJSONObject, isObject, type JSONObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
+import { type ValueProblem, validationError } from "./errors.ts";
 import { namePattern, namespacePattern } from "./operation-id.ts";
 import {
   type AccessControl,
@@ -10,7 +11,6 @@ import {
   pointerPattern,
   resourceTypePattern,
 } from "./spec.ts";
-import { type ValueProblem, validationError } from "./validation-error.ts";
 
 type Test = (value: unknown) => boolean;
 

@@ -3,10 +3,10 @@ import { extendPointer } from "../internal/json-pointer.ts";
 import { isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, type CallErrorOptions, hasCode } from "./error.ts";
+import { type ValueProblem, validationError } from "./errors.ts";
 import type { InferOutput } from "./infer.ts";
 import type { AcceptsEmpty } from "./known.ts";
 import type { ErrorDefinition } from "./spec.ts";
-import { type ValueProblem, validationError } from "./validation-error.ts";
 
 /** A declared error with a description or an HTTP status besides its schema. */
 export interface ErrorDeclaration extends Pick<ErrorDefinition, "description" | "httpStatus"> {

@@ -7,11 +7,12 @@ import {
   limitExceeded,
   nestedFailure,
   operationNotFound,
+  outputInvalid,
   timedOut,
   unavailable,
+  validationError,
   wrongOperationType,
 } from "./errors.ts";
-import { outputInvalid, validationError } from "./validation-error.ts";
 
 const problem = { path: "/title", message: "must be a string" };
 

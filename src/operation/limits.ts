@@ -2,7 +2,7 @@ import { withoutUndefined } from "../internal/objects.ts";
 import { describeValue } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
 import type { CallError } from "./error.ts";
-import { validationError } from "./validation-error.ts";
+import { validationError } from "./errors.ts";
 
 /** The default of every limit. */
 export const defaultLimits = {

@@ -1,8 +1,7 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CallError } from "./error.ts";
-import { mapError } from "./map-error.ts";
+import { CallError, mapError } from "./error.ts";
 
 const boom = () => {
   throw new Error("boom");

@@ -400,4 +400,8 @@ export const moduleLoaders = ["node", "from/modules"];
 export const openFolders = ["internal", "serve"];
 
 /** Layers whose import of a contract is for its types only. */
-export const typeOnly: Record<string, string[]> = { registry: ["from/source.ts"], middleware: ["registry"] };
+export const typeOnly: Record<string, string[]> = {
+  registry: ["from/source.ts"],
+  middleware: ["registry"],
+  console: ["hub"],
+};

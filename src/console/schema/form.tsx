@@ -423,16 +423,14 @@ function NewKey({ isDeclared, onAdd }: { isDeclared(name: string): boolean; onAd
 function UnionControl({ field, depth }: { field: Field; depth: number }) {
   const [value, set] = useValue(field);
   const chosen = useSignal<number | undefined>(undefined);
-  const found = choiceOf(field, value);
-  const isChosen = chosen.value !== undefined && field.shape.alternatives[chosen.value]?.shape.admits(value) === true;
-  const choice = isChosen ? chosen.value! : found;
+  const choice = choiceOf(field, value, chosen.value);
   const labels = labelsOf(field);
   const [inner] = choice === -1 ? [] : fieldsIn(field, value, choice);
   const name = useId();
   const choose = (index: number) => {
     chosen.value = index;
     const [next] = fieldsIn(field, undefined, index);
-    if (next !== undefined && !field.shape.alternatives[index]!.shape.admits(value)) set(startValueOf(next));
+    if (next !== undefined && choiceOf(field, value, index) !== index) set(startValueOf(next));
   };
   const label = `Form of ${visibleName(field.label)}`;
   return (

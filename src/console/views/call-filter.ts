@@ -1,5 +1,5 @@
 import { createGlobs } from "../../internal/globs.ts";
-import { type CallRecord, type HistoryPage, keyOf } from "../app/api.ts";
+import type { CallRecord, HistoryPage } from "../app/api.ts";
 
 /** What a list of calls shows. The parameters of the address are its filters. */
 export interface CallFilter {
@@ -52,7 +52,10 @@ export function createMatcher(filter: CallFilter): (call: CallRecord) => boolean
  * in the same millisecond, the one that made the other stands below it.
  */
 export function mergeCalls(current: readonly CallRecord[], pages: readonly HistoryPage[]): CallRecord[] {
-  const byKey = new Map(current.map((call) => [keyOf(call), call]));
-  for (const { calls } of pages) for (const call of calls) byKey.set(keyOf(call), call);
-  return [...byKey.values()].sort((one, other) => other.startedAt - one.startedAt || one.duration - other.duration);
+  const recorded = pages.flatMap(({ calls }) => calls);
+  const ids = new Set(recorded.map(({ id }) => id));
+  const others = current.filter(({ id }) => id === undefined || !ids.has(id));
+  return [...others, ...recorded].sort(
+    (one, other) => other.startedAt - one.startedAt || one.duration - other.duration,
+  );
 }

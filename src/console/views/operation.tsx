@@ -34,7 +34,16 @@ export function Operation({ id }: { id: string }) {
       </Empty>
     );
   }
-  if (query.state === "denied") return <AccessPanel id={id} />;
+  if (query.state === "denied") {
+    return (
+      <div class="view">
+        <h1>
+          <OperationName id={id} />
+        </h1>
+        <AccessPanel id={id} />
+      </div>
+    );
+  }
   return (
     <div class="view">
       <Loaded query={query} again={again}>

@@ -1,5 +1,5 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { createExample, openForm } from "../../contract/index.ts";
 import { copy } from "../app/announce.ts";
 import type { CheckResult, OperationDetails } from "../app/api.ts";
@@ -7,7 +7,7 @@ import { ask, callOperation, toCallError } from "../app/hub.ts";
 import { hrefWithInput, readInput } from "../app/input-link.ts";
 import { bindKeys } from "../app/keys.ts";
 import { debounced, useQuery } from "../app/query.ts";
-import { hrefTo, route } from "../app/router.ts";
+import { hrefTo, route, setParams } from "../app/router.ts";
 import { type Draft, openDraft } from "../schema/draft.ts";
 import { Form } from "../schema/form.tsx";
 import { lazy } from "../ui/lazy.tsx";
@@ -26,12 +26,15 @@ const timeouts = { "5 s": 5_000, "30 s": 30_000, "2 min": 120_000 } as const;
 /** The input of an operation, as a form and as JSON, and what became of sending it. */
 export function Try({ id, operation }: { id: string; operation: OperationDetails }) {
   const { type, inputSchema } = operation;
-  const draft = useMemo(() => {
-    const given = readInput(route.peek().params.get("input") ?? "");
-    const opened = openDraft(id, initialInput(inputSchema));
-    if (given !== undefined) opened.set(given.input);
-    return opened;
-  }, [id, inputSchema]);
+  const draft = useMemo(() => openDraft(id, initialInput(inputSchema)), [id, inputSchema]);
+  // A link fills in the draft. Then it has done its work: what is changed afterwards must not be lost.
+  const linked = route.value.params.get("input");
+  useLayoutEffect(() => {
+    if (linked === null) return;
+    const given = readInput(linked);
+    if (given !== undefined) draft.set(given.input);
+    setParams({ input: "" });
+  }, [draft, linked]);
   const root = useMemo(() => openForm(inputSchema), [inputSchema]);
   const mode = useSignal<"form" | "json">("form");
   const typed = useMemo(() => debounced(draft.value, checkAfterMs), [draft]);
@@ -83,7 +86,11 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
         ) : (
           <Editor draft={draft} label="Input as JSON" />
         )}
-        <CheckLine check={check} onField={focusField} />
+        <CheckLine
+          check={check}
+          isStale={check.state === "loading" || typed.value !== draft.value.value}
+          onField={focusField}
+        />
         {type !== "subscription" && (
           <SendBar sending={sending} type={type} isBlocked={draft.problem.value !== undefined} />
         )}
@@ -113,14 +120,14 @@ export function Try({ id, operation }: { id: string; operation: OperationDetails
 }
 
 /** Whether the hub would accept the input, said by the hub itself. */
-function CheckLine({
-  check,
-  onField,
-}: {
+function CheckLine(props: {
   check: ReturnType<typeof useQuery<CheckResult>>[0];
+  /** Whether the input has changed since. */
+  isStale: boolean;
   onField(pointer: string): void;
 }) {
-  const { data, error } = check;
+  const { isStale, onField } = props;
+  const { data, error } = props.check;
   if (data === undefined)
     return (
       <p class="check-line muted">
@@ -131,7 +138,7 @@ function CheckLine({
   const failed = steps.filter(({ outcome }) => outcome === "failed");
   const unknown = steps.filter(({ outcome }) => outcome === "unknown");
   return (
-    <div class="check-line" role="status" data-state={failed.length === 0 ? "valid" : "invalid"}>
+    <div class="check-line" role="status" data-state={isStale ? "checking" : failed.length === 0 ? "valid" : "invalid"}>
       {failed.length === 0 && <span class="ok">✓ valid · you may call it</span>}
       {errors.length > 0 && (
         <>
