@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /** Timeout of a test or hook, in ms. It ends tests that hang, so it is far above what a test takes on a busy machine. */
-export const testTimeoutMs = 240_000;
+export const testTimeoutMs = 120_000;
 
 /** Maximum time that a test waits for a condition, in ms. Shorter than the test timeout, so that the condition is reported. */
-export const waitTimeoutMs = 60_000;
+export const waitTimeoutMs = 30_000;
 
 /** Returns the number of generated cases of a property: four times as many in a run with `FC_SEED=random`, which tries new ones. */
 export function countCases(count: number): number {

@@ -17,7 +17,7 @@ const consumer = inject("consumer");
 const chromium = inject("chromium");
 
 /** In bytes, minified and compressed: what a page loads before its first call, and in total over each protocol. */
-const maxBytes = { initial: 5_000, http: 9_800, webSocket: 25_000 };
+const maxBytes = { initial: 5_000, http: 8_800, webSocket: 25_000 };
 
 /** What a page does with the packed package. */
 const program = `import { connect, isCallError } from "@alkdev/operations/client";
