@@ -12,7 +12,7 @@ const render = defineOperation({
   name: "render",
   type: "mutation",
   description: "Renders a report; repeating it has no further effect",
-  idempotent: true, // may run again on another worker when the first one is lost
+  idempotent: true, // may be repeated
   inputSchema: Type.Object({ month: Type.String() }),
   outputSchema: Type.Object({ pages: Type.Integer(), at: Type.Unsafe<Date>({}) }),
   handler: ({ month }) => ({ pages: month.length, at: new Date(0) }),

@@ -1,6 +1,6 @@
 import { connect as connectNATS } from "@nats-io/transport-node";
 import { createClient } from "@redis/client";
-import { createSocketController } from "../../src/transport/peer/broker-connection.ts";
+import { createSocketController } from "../../src/transport/bus/index.ts";
 import type { Recorder } from "../../test/history/index.ts";
 import type { Fault } from "./arena.ts";
 import { createGarbage } from "./garbage.ts";
@@ -68,23 +68,20 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
       return () => void subscriber.pUnsubscribe(pattern).catch(() => {});
     },
   });
-  const streams = ["echo", "secret", "count"].map((name) => `operations:call:chaos.${name}`);
-  const channels = ["operations:0:abort:chaos.slow", "operations:0:peers"];
+  /** Pushes a request to one of the lists of the workers. */
+  const push = async (text: string, index: number) => {
+    const lists = (await client.sendCommand(["SMEMBERS", "operations:sets"])) as unknown as string[];
+    const list = lists[index % lists.length];
+    if (list === undefined) return;
+    const key = `operations:request:stranger:${index}`;
+    send("SET", key, `operations:0:inbox:x\n${text}`, "PX", "1000");
+    send("LPUSH", `operations:list:${list}`, key);
+  };
   return {
     faults: [
       createGarbageFault(recorder, (text, index) => {
-        if (index % 2 === 0) send("PUBLISH", channels[(index / 2) % channels.length]!, text);
-        else
-          send(
-            "XADD",
-            streams[index % streams.length]!,
-            "NOMKSTREAM",
-            "*",
-            "from",
-            "operations:0:inbox:x",
-            "frame",
-            text,
-          );
+        if (index % 2 === 0) send("PUBLISH", "operations:0:peers", text);
+        else if (client.isReady) push(text, index).catch(() => {});
       }),
       repeater,
     ],

@@ -1,12 +1,12 @@
 import { Value } from "typebox/value";
 import { expect, expectTypeOf, test } from "vitest";
 import { localEnvelope } from "../operation/index.ts";
-import type { CallRequested, CallResponded, Frame, PeerEvent } from "../transport/transport.ts";
+import type { CallRequested, CallResponded, CallRunning, Frame, PeerEvent } from "../transport/transport.ts";
 import { CallEventMap, CallEventSchema } from "./index.ts";
 
 test("there is a schema for every frame, under both names", () => {
   expect(CallEventSchema).toBe(CallEventMap);
-  expectTypeOf<keyof CallEventMap>().toEqualTypeOf<(Frame | PeerEvent)["type"]>();
+  expectTypeOf<keyof CallEventMap>().toEqualTypeOf<(Frame | CallRunning | PeerEvent)["type"]>();
   expectTypeOf<Omit<CallRequested, "type">>().toExtend<CallEventMap["call.requested"]>();
   expectTypeOf<Omit<CallResponded, "type">>().toExtend<CallEventMap["call.responded"]>();
 });

@@ -1,23 +1,23 @@
 import { type TSchema, type TUnsafe, Type } from "typebox";
 import { OperationSpecSchema, ResponseEnvelopeSchema } from "../operation/index.ts";
-import { type Frame, frameFields, type PeerEvent } from "../transport/frames.ts";
+import { type CallRunning, type Frame, frameFields, type PeerEvent } from "../transport/frames.ts";
 import type { Field, Shape } from "../transport/shape.ts";
 
 /** The frame of each event of the call protocol, by name. */
 export type CallEventMap = {
-  [Type in (Frame | PeerEvent)["type"]]: Omit<
-    Extract<Frame | PeerEvent, { type: Type }>,
+  [Type in (Frame | CallRunning | PeerEvent)["type"]]: Omit<
+    Extract<Frame | CallRunning | PeerEvent, { type: Type }>,
     "type" | "expiresAt" | "isRemote"
   >;
 };
 
 /** Descriptions in the schemas, by the name of the field. */
 const descriptions: Readonly<Record<string, string>> = {
-  attempt: "Number of times that the request was sent again",
   depth: "Number of calls above this one",
   timeout: "Remaining time in ms when the request was sent",
   credit: "For subscriptions: number of values that may be sent before call.credited",
   creditBytes: "For subscriptions: maximum number of bytes that were sent and not yet consumed",
+  heartbeat: "Interval in ms at which the caller expects call.running",
   sentAt: "Time of the caller's monotonic clock in ms",
   seq: "For subscriptions: number of the value, from 0",
   creditDue: "For subscriptions: send call.credited when this value is consumed",

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { FSWatcher } from "chokidar";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { OperationRegistry, type SourceReport } from "../index.ts";
 import { moduleSource } from "./index.ts";
@@ -141,6 +142,22 @@ describe("with watch", () => {
     }
 
     expect(first).toBe(1);
+  });
+
+  test("a module is loaded when its content follows an empty file unnoticed", async () => {
+    await write("task.mjs", code("task", "1"));
+    const source = moduleSource(directory, { watch: true });
+    await registry.follow(source);
+    await new Promise((resolve) => setTimeout(resolve, 150)); // The watcher reports the files that it finds when it starts.
+    const reporting = vi.spyOn(FSWatcher.prototype, "emit").mockReturnValue(true);
+    try {
+      await write("task.mjs", "");
+      await source.reload();
+      await write("task.mjs", code("task", "2"));
+      await eventually(async () => expect(await call("task")).toBe(2));
+    } finally {
+      reporting.mockRestore();
+    }
   });
 
   test("modules that are added, renamed and removed are followed, also in new directories", async () => {

@@ -60,6 +60,8 @@ export function moduleSource(directory: string | URL, options: ModuleSourceOptio
 /** A module that was loaded, and the time and size of its file. */
 interface LoadedModule {
   readonly version: string;
+  /** The time and size of its file when it was last read. They differ from `version` if it could not be loaded then. */
+  readonly read: string;
   /** Absent if the module could not be loaded. */
   readonly exports?: unknown;
 }
@@ -193,6 +195,7 @@ class ModuleSource implements ModuleOperationSource {
       else report.skipped(id, "It has no handler. Load it with scanOperations(), and register its spec and handler.");
     }
     for (const id of operations.keys()) report.imported(id);
+    await this.#readAgainIfChanging(modules);
     const change = compareOperations(this.#operations, operations, {
       isSame: (before, after) => before === after,
       toDefinition: (operation) => operation,
@@ -206,6 +209,20 @@ class ModuleSource implements ModuleOperationSource {
       report.deliver({ source: this.#directory, onReport: this.#onReport, log, previous });
     }
     if (isChanged) this.#changes.emit(change);
+  }
+
+  /**
+   * Reads the folder again if a file is empty that had operations, or has changed since it was read. The watcher reports
+   * only the first of several writes that follow each other within milliseconds.
+   */
+  async #readAgainIfChanging(modules: ReadonlyMap<string, LoadedModule>): Promise<void> {
+    if (this.#watcher === undefined) return;
+    let delay: number | undefined;
+    for (const [url, { read, exports }] of modules) {
+      if (exports !== undefined && isEmptyVersion(read)) delay ??= retryMs;
+      else if ((await readVersion(url)) !== read) delay = settleMs;
+    }
+    if (delay !== undefined) this.#readSoon(delay);
   }
 
   /** The file system of one scan. A module without changes is not loaded again. `modules` receives the others and these. */
@@ -226,20 +243,20 @@ class ModuleSource implements ModuleOperationSource {
         if (this.#isClosed) throw new Error("The source is closed."); // Loading a module runs it.
         const earlier = known.get(url);
         const version = versions.get(url) ?? (await readVersion(url));
-        const isEmpty = version.endsWith(" 0"); // It is probably being written.
+        const isEmpty = isEmptyVersion(version); // It is probably being written.
         const isCurrent = earlier?.version === version && !isHelperChanged;
         if (earlier?.exports !== undefined && (isCurrent || isEmpty)) {
-          modules.set(url, { ...earlier, version });
+          modules.set(url, { ...earlier, version, read: version });
           return earlier.exports;
         }
-        modules.set(url, { version });
+        modules.set(url, { version, read: version });
         try {
           const exports = await load(url);
-          modules.set(url, { version, exports });
+          modules.set(url, { version, read: version, exports });
           return exports;
         } catch (error) {
           if (earlier?.exports === undefined) throw error;
-          modules.set(url, { exports: earlier.exports, version: "" }); // It is tried again with every read.
+          modules.set(url, { exports: earlier.exports, version: "", read: version }); // It is tried again with every read.
           const where = relative(this.#directory, fileURLToPath(url)).split(sep).join("/");
           const reason = `It cannot be imported, and its last version stays registered: ${mapError(error).message}`;
           report.warn(where, reason);
@@ -252,6 +269,10 @@ class ModuleSource implements ModuleOperationSource {
 
 function isOperationModule(exports: unknown): boolean {
   return typeof exports === "object" && exports !== null && "default" in exports;
+}
+
+function isEmptyVersion(version: string): boolean {
+  return version.endsWith(" 0");
 }
 
 /** Identifies the version of a file by its time and size. */

@@ -29,11 +29,6 @@ const maxTokenLength = 64 * 1024;
 const requestId = string({ minLength: 1, maxLength: maxIdLength });
 const peerId = string({ minLength: 1, maxLength: maxIdLength });
 const count = { isInteger: true, min: 0 };
-/**
- * Number of times that an idempotent request was sent to another worker because the previous one was lost. Absent for
- * the first worker.
- */
-const attempt = optional(number(count));
 
 type RequestFieldShapes = {
   readonly [Name in keyof RequestFields]-?: Field<NonNullable<RequestFields[Name]>, true> & { isOptional: true };
@@ -84,10 +79,10 @@ export const frameFields = {
      * for no limit.
      */
     creditBytes: optional(number({ ...count, min: 1 })),
+    /** Interval in ms at which the caller expects `call.running` from the worker. Absent where the wire notices its loss. */
+    heartbeat: optional(number({ min: 1 })),
     /** Time of the caller's own monotonic clock when the request was sent, in ms. It is a claim. */
     sentAt: optional(number()),
-    /** Number of times that the request was sent again. Absent for the first time. */
-    attempt,
   },
   "call.responded": {
     type: literal("call.responded"),
@@ -125,8 +120,11 @@ export const frameFields = {
     requestId,
     /** Reason for the log. */
     reason: optional(string({ maxLength: maxTokenLength })),
-    /** Number of times that the request was sent again. Absent for the first time. */
-    attempt,
+  },
+  "call.running": {
+    type: literal("call.running"),
+    /** Ids of the requests of one caller that its worker is running. */
+    requestIds: array(requestId) as Field<readonly string[], false>,
   },
   "call.error": {
     type: literal("call.error"),
@@ -142,8 +140,6 @@ export const frameFields = {
     retryable: boolean(),
     /** Whether the operation may have had an effect; `false` guarantees that it never started. */
     mayHaveRun: boolean(),
-    /** Number of times that the request was sent again. Absent for the first time. */
-    attempt,
   },
   "peer.announced": {
     type: literal("peer.announced"),
@@ -193,6 +189,9 @@ export interface CallCompleted extends ObjectOf<Fields["call.completed"]> {}
  * caller disconnects.
  */
 export interface CallAborted extends ObjectOf<Fields["call.aborted"]> {}
+
+/** A worker is running these requests of one caller. */
+export interface CallRunning extends ObjectOf<Fields["call.running"]> {}
 
 /** The call failed. */
 export interface CallFailed extends ObjectOf<Fields["call.error"]> {}

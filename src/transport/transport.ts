@@ -10,6 +10,7 @@ export type {
   CallProgressed,
   CallRequested,
   CallResponded,
+  CallRunning,
   FollowUp,
   Frame,
   PeerAnnounced,

@@ -181,9 +181,8 @@ export function checkEnds({ check, ask, serve, rawCaller, rawServer, network }: 
     const requests = deferred<void>();
     const aborted = deferred<void>();
     let taken = 0;
-    await server.serve(["test.raw"], () => {
-      taken += 1;
-      if (taken === 2) requests.resolve();
+    await server.serve(["test.raw"], ({ requestId }, reply) => {
+      void reply({ type: "call.progressed", requestId, progress: { progress: 0 } });
       return (frame) => {
         heard.push(frame);
         if (frame.type === "call.aborted") aborted.resolve();
@@ -191,8 +190,12 @@ export function checkEnds({ check, ask, serve, rawCaller, rawServer, network }: 
     });
     const caller = await rawCaller();
     const [mine, other] = [requested("test.raw", {}, "mine"), requested("test.raw", {}, "other")];
-    const follow: SendFollowUp = await caller.request("test.raw", mine, () => {});
-    await caller.request("test.raw", other, () => {});
+    const onReply = () => {
+      taken += 1;
+      if (taken === 2) requests.resolve();
+    };
+    const follow: SendFollowUp = await caller.request("test.raw", mine, onReply);
+    await caller.request("test.raw", other, onReply);
     await requests.promise;
 
     follow({ type: "call.credited", requestId: "mine", count: 3 });

@@ -1,5 +1,5 @@
+import type { BusOptions } from "../../src/transport/bus/index.ts";
 import { createNATSTransport, type NATSTransport } from "../../src/transport/nats/index.ts";
-import type { BrokerOptions } from "../../src/transport/peer/index.ts";
 import { createRedisTransport } from "../../src/transport/redis/index.ts";
 
 /** The engines between peers. */
@@ -9,7 +9,7 @@ export type BrokerName = "nats" | "redis";
 export function connectBroker(
   name: BrokerName,
   port: number,
-  options: BrokerOptions & { prefix?: string | undefined } = {},
+  options: BusOptions & { prefix?: string | undefined } = {},
 ): Promise<NATSTransport> {
   if (name === "nats") return createNATSTransport({ servers: `127.0.0.1:${port}`, ...options });
   return createRedisTransport({ url: `redis://127.0.0.1:${port}`, ...options });

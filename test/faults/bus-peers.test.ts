@@ -35,7 +35,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     test("a subscription whose worker lost its link fails instead of waiting forever", async () => {
       await using proxy = await startProxy(port);
       const worker = await connectBroker(broker, proxy.port, { heartbeat: 1_000 });
-      const caller = await connectBroker(broker, port, { heartbeat });
+      const caller = await connectBroker(broker, port, { heartbeat: 1_000 });
       const { replies, followUps } = await hold(worker);
       const frame = { ...requested("test.held", {}), credit: 2 };
       const heard: unknown[] = [];

@@ -3,7 +3,6 @@
  * Arguments: kind of client, port.
  */
 import { MCPClientLoader } from "../../src/from/mcp/index.ts";
-import { createNATSTransport } from "../../src/transport/nats/index.ts";
 import { createRedisTransport } from "../../src/transport/redis/index.ts";
 import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
 
@@ -11,10 +10,6 @@ type Closable = { close(): Promise<void> };
 
 /** The attempts are as long as the clients' defaults allow, so that none ends before the test does. */
 const clients: Record<string, (port: number) => Promise<Closable>> = {
-  nats: (port) => createNATSTransport({ servers: `localhost:${port}` }),
-  "nats-tls": (port) =>
-    createNATSTransport({ servers: `127.0.0.1:${port}`, connect: { timeout: 500, tls: { handshakeFirst: true } } }),
-  "nats-impatient": (port) => createNATSTransport({ servers: `127.0.0.1:${port}`, connect: { timeout: 500 } }),
   redis: (port) =>
     createRedisTransport({ url: `redis://127.0.0.1:${port}`, connect: { socket: { connectTimeout: 60_000 } } }),
   websocket: (port) => createWebSocketTransport(`ws://127.0.0.1:${port}`, { connectTimeout: 60_000 }),

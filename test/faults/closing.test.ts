@@ -6,7 +6,6 @@ import { describe, expect, type TestContext, test } from "vitest";
 import { findFreePort } from "../../src/internal/testing.ts";
 import { bundleProgram } from "../../src/transport/testing.ts";
 import { startServer } from "../../src/transport/websocket/testing.ts";
-import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
 
 /**
@@ -74,10 +73,6 @@ function startPeer(kind: string, port: number, { onTestFinished }: TestContext) 
 
 /** Real servers, which are replaced by one that is silent. */
 const servers: Record<string, () => Promise<{ port: number; end(): Promise<void> } | undefined>> = {
-  nats: async () => {
-    const service = await startNATS();
-    return service && { port: service.port, end: () => service.close() };
-  },
   redis: async () => {
     const service = await startRedis();
     return service && { port: service.port, end: () => service.close() };
@@ -113,15 +108,6 @@ describe.concurrent("a process in which everything was closed ends", () => {
     await server.end();
     await startUnreachableServer(server.port, context);
     await delay(1_500); // longer than any client waits before it tries again
-
-    expect(await peer.close()).toBe(0);
-  });
-
-  test.for(["nats-impatient", "nats-tls"])("%s: when the first connection never responded", async (kind, context) => {
-    const port = await findFreePort();
-    await startSilentServer(port, context);
-    const peer = startPeer(kind, port, context);
-    await peer.ready();
 
     expect(await peer.close()).toBe(0);
   });

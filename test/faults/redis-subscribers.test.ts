@@ -14,12 +14,16 @@ test.skipIf(service === undefined)(
   "a caller that Redis disconnected because of many responses subscribes again",
   async () => {
     const { port } = service!;
-    await using serving = new PendingRequestMap(await connectBroker("redis", port));
+    await using serving = new PendingRequestMap(
+      await connectBroker("redis", port, { limits: { maxMessage: 16 * 1024 * 1024 } }),
+    );
     const registry = new OperationRegistry();
     registry.register(operation("large", ({ size }) => "x".repeat(size)));
     registry.register(operation("hang", () => new Promise(() => {})));
     await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
-    await using calls = new PendingRequestMap(await connectBroker("redis", port));
+    await using calls = new PendingRequestMap(
+      await connectBroker("redis", port, { limits: { maxMessage: 16 * 1024 * 1024 } }),
+    );
     await calls.call("test.large", { size: 1 });
     const waiting = Array.from({ length: 20 }, () => outcome(calls.call("test.hang", {})));
 

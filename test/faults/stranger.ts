@@ -51,13 +51,25 @@ async function joinRedis(port: number): Promise<Stranger> {
   const heard: Stranger["heard"] = [];
   await subscriber.subscribe(address, (text) => hear(heard, text));
   const send = async (...args: string[]) => void (await client.sendCommand(args));
+  /** The lists of the workers that serve an operation. */
+  const listsOf = async (operationId: string) => {
+    const names = (await client.sendCommand(["SMEMBERS", "operations:sets"])) as unknown as string[];
+    const ids = await Promise.all(names.map((name) => client.sendCommand(["GET", `operations:ids:${name}`])));
+    return names.filter((_, index) => String(ids[index]).includes(JSON.stringify(operationId)));
+  };
   return {
     address,
     heard,
-    request: (operationId, text, from = address) =>
-      send("XADD", `operations:call:${operationId}`, "*", "from", from, "frame", text),
+    request: async (operationId, text, from = address) => {
+      const [list] = await listsOf(operationId);
+      const key = `operations:request:stranger:${randomBytes(16).toString("hex")}`;
+      await send("SET", key, `${from}\n${text}`);
+      await send("LPUSH", `operations:list:${list}`, key);
+    },
     send: (to, text) => send("PUBLISH", to, text),
-    abort: (operationId, text) => send("PUBLISH", `operations:0:abort:${operationId}`, text),
+    abort: async (operationId, text) => {
+      for (const list of await listsOf(operationId)) await send("PUBLISH", `operations:0:list:${list}`, text);
+    },
     gossip: (text) => send("PUBLISH", "operations:0:peers", text),
     async [Symbol.asyncDispose]() {
       client.destroy();

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { PendingRequestMap } from "../../src/call/index.ts";
 import { startNATS } from "../services/nats.ts";
 import { startProxy } from "../services/proxy.ts";
@@ -58,38 +58,6 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       proxy.blackhole();
 
       expect(await call).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
-    });
-
-    test.each(["SIGKILL", "SIGSTOP"] as const)(
-      "an idempotent call goes to another worker after %s of the first",
-      async (signal) => {
-        // The other worker has a quarter of a heartbeat to reply, which may take longer than 125 ms on a busy machine.
-        await using bus = await open(2_000);
-        await using first = await bus.start({ HANGS: "yes" });
-        const call = bus.calls.call<{ pid: number }>("work.again", { n: 1 }, soon());
-        await first.heard("started");
-        await using second = await bus.start();
-
-        first.kill(signal);
-
-        expect((await call).data.pid).toBe(second.pid);
-        await vi.waitFor(() => expect(starts(second)).toEqual([1]));
-      },
-    );
-
-    test("a paused worker does not start later what was withdrawn meanwhile", async () => {
-      await using bus = await open();
-      await using worker = await bus.start();
-      await bus.calls.call("work.echo", { n: 1 });
-
-      worker.kill("SIGSTOP");
-      const withdrawn = await Promise.all([2, 3, 4].map((n) => outcome(bus.calls.call("work.echo", { n }, soon()))));
-      worker.kill("SIGCONT");
-      await vi.waitFor(() => bus.calls.call("work.echo", { n: 5 }, { deadline: Date.now() + 2_000 }));
-
-      expect(withdrawn).toMatchObject([2, 3, 4].map(() => ({ code: "UNAVAILABLE" })));
-      await vi.waitFor(() => expect(starts(worker)).toContain(5));
-      expect(starts(worker).filter((n) => n < 5)).toEqual([1]);
     });
 
     test("a worker that is paused for half a heartbeat loses no call", async () => {

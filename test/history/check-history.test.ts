@@ -94,13 +94,8 @@ const cases: Record<string, Case> = {
   },
   "I3, twice": {
     breaks: [asked(0), ...run, started(3, "other"), ended(4, "other"), settled(5)],
-    says: "it was started 2 times, where at most 1 is promised",
-    keeps: [asked(0, { isIdempotent: true }), ...run, started(3, "other"), ended(4, "other"), settled(5)],
-  },
-  "I3, idempotent, but not on a broker": {
-    breaks: [asked(0, { isIdempotent: true, transport: "websocket" }), ...run, started(3), ended(4), settled(5)],
-    says: "it was started 2 times, where at most 1 is promised",
-    keeps: [asked(0, { isIdempotent: true, transport: "nats" }), ...run, started(3), ended(4), settled(5)],
+    says: "it was started 2 times",
+    keeps: [asked(0), ...run, settled(5)],
   },
   "I3, never requested": { breaks: run, says: 'no caller asked for "a"', keeps: [asked(0), ...run, settled(3)] },
   "I4, foreign": {

@@ -12,8 +12,6 @@ export interface Promises {
   loss: number;
   /** A worker that drains ends within this time: what the drain waits for, and a margin for closing its links. */
   drain: number;
-  /** How often an idempotent operation may be started for one call, by transport. Everything else: once. */
-  repeats: Record<string, number>;
   /** Maximum time until new calls succeed after all faults have ended. */
   heal: number;
   /** How many bytes more than at the beginning a process may hold in the end. */
@@ -32,7 +30,6 @@ export const defaultPromises: Promises = {
   stop: 2_000,
   loss: 3 * 500 + 1_000, // three heartbeats, as short as they are in these runs
   drain: 15_000,
-  repeats: { nats: 3, redis: 3 },
   heal: 5_000,
   memory: 50 * 1024 * 1024,
   secrets: [],

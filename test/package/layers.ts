@@ -101,6 +101,7 @@ export const layers: Record<string, Layer> = {
       "internal",
       "operation",
       "operation/inside.ts",
+      "transport/wire.ts",
       "transport/transport.ts",
       "transport/turnover-map.ts",
       "transport/codec",
@@ -119,12 +120,26 @@ export const layers: Record<string, Layer> = {
     ],
     packages: [],
   },
+  "transport/wire.ts": { ours: ["operation", "transport/codec", "transport/frames.ts"], packages: [] },
+  "transport/bus": {
+    ours: [
+      "internal",
+      "operation",
+      "operation/inside.ts",
+      "transport/wire.ts",
+      "transport/frames.ts",
+      "transport/transport.ts",
+      "transport/peer",
+      "transport/codec",
+    ],
+    packages: [],
+  },
   "transport/nats": {
-    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer"],
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer", "transport/bus"],
     packages: ["@nats-io/transport-node"],
   },
   "transport/redis": {
-    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer"],
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/peer", "transport/bus"],
     packages: ["@redis/client"],
   },
   "transport/worker": {
@@ -201,14 +216,7 @@ export const layers: Record<string, Layer> = {
     packages: ["eventsource-parser"],
   },
   jwt: {
-    ours: [
-      "internal",
-      "operation",
-      "operation/inside.ts",
-      "transport/transport.ts",
-      "transport/codec",
-      "transport/http-body.ts",
-    ],
+    ours: ["internal", "operation", "operation/inside.ts", "transport/transport.ts", "transport/http-body.ts"],
     packages: ["jose"],
   },
   "serve/authenticator.ts": { ours: ["operation", "from/source.ts"], packages: [] },

@@ -38,10 +38,10 @@ export const subscription = defineKind({
       input: anyInput(random, inputSchema),
       // Limits of time are for handlers that wait, so that no result depends on how busy the machine is.
       time: random.pick<Record<string, unknown>>([
-        { timeout: 50 },
-        { idleTimeout: 50 },
-        { timeout: 50 },
-        { idleTimeout: 50 },
+        { timeout: 400 },
+        { idleTimeout: 400 },
+        { timeout: 400 },
+        { idleTimeout: 400 },
         {},
         { idleTimeout: -1 },
         { deadline: 1 },
@@ -112,7 +112,7 @@ export const subscription = defineKind({
     const controller = new AbortController();
     const isEndless = ending === "waits" && failure === undefined;
     const isRefused = time["idleTimeout"] === -1 || time["deadline"] === 1;
-    const limit = Object.keys(time).length > 0 ? time : { timeout: 50 };
+    const limit = Object.keys(time).length > 0 ? time : { timeout: 400 };
     const options = { ...(isEndless || isRefused ? limit : {}), signal: controller.signal };
     const outcome = await consume({ consumer, take, controller, input, options, registry }, library);
     await new Promise((resolve) => setTimeout(resolve, 1));

@@ -83,6 +83,8 @@ export function add(activity: Activity): void {
     skipped: before.skipped + skipped,
   };
   for (const call of calls) put(call);
+  // The ends of running calls may be among those that were skipped.
+  if (running === 0) for (const [key, { id }] of store) if (id === undefined) store.delete(key);
   const now = performance.now();
   recent.push({ at: now, activity });
   show();

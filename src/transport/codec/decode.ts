@@ -1,4 +1,4 @@
-import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
+import { type CallRunning, type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
 import { isNestedDeeper } from "../json-depth.ts";
 import { fromTagged } from "./tagged-read.ts";
 import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";
@@ -12,7 +12,7 @@ export interface OtherFrame {
 }
 
 /** Every frame that a wire can carry. */
-export type WireFrame = Frame | PeerEvent | OtherFrame;
+export type WireFrame = Frame | CallRunning | PeerEvent | OtherFrame;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 

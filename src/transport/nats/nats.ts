@@ -1,18 +1,11 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import { type CallError, isCallError, resolveDuration } from "../../operation/inside.ts";
-import {
-  type BrokerOptions,
-  BrokerTransport,
-  cannotConnect,
-  credentialsRefused,
-  resolveBrokerOptions,
-} from "../peer/index.ts";
+import { type CallError, isCallError, loadPeer, resolveDuration } from "../../operation/inside.ts";
+import { type BusOptions, BusTransport, cannotConnect, credentialsRefused, resolveBusOptions } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
-import { NATSAdapter } from "./adapter.ts";
-import { type OwnConnection, openConnection } from "./open-connection.ts";
+import { NATSEngine } from "./engine.ts";
 
 /** Options of {@link createNATSTransport}. */
-export interface NATSTransportOptions extends BrokerOptions {
+export interface NATSTransportOptions extends BusOptions {
   /**
    * Addresses of the servers, such as `127.0.0.1:4222`; `tls://` requires TLS. Users and passwords belong in `connect`.
    * @default 127.0.0.1:4222
@@ -43,18 +36,17 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;
   assertSubject("prefix", prefix);
   assertSubject("inboxPrefix", inboxPrefix);
-  const brokerOptions = resolveBrokerOptions(options);
-  const own = connection === undefined ? await connect(options) : undefined;
-  const used = connection ?? own!.connection;
-  const adapterOptions = { prefix, inboxPrefix, destroy: own?.destroy };
-  let adapter: NATSAdapter | undefined;
-  let transport: BrokerTransport | undefined;
+  const busOptions = resolveBusOptions(options);
+  const used = connection ?? (await connect(options));
+  const engineOptions = { prefix, inboxPrefix, ownsConnection: connection === undefined };
+  let engine: NATSEngine | undefined;
+  let transport: NATSTransport | undefined;
   try {
-    transport = new BrokerTransport((events) => {
-      adapter = new NATSAdapter(used, adapterOptions, events);
-      return adapter;
-    }, brokerOptions);
-    await adapter!.ready();
+    transport = new BusTransport((events) => {
+      engine = new NATSEngine(used, engineOptions, events);
+      return engine;
+    }, busOptions);
+    await engine!.ready();
     return transport;
   } catch (error) {
     await transport?.close();
@@ -62,10 +54,15 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   }
 }
 
-async function connect(options: NATSTransportOptions): Promise<OwnConnection> {
+async function connect(options: NATSTransportOptions): Promise<NatsConnection> {
   const { servers, inboxPrefix = "_INBOX", connect: more } = options;
+  const client = await loadPeer(
+    "@nats-io/transport-node",
+    "the NATS transport",
+    () => import("@nats-io/transport-node"),
+  );
   try {
-    return await openConnection({
+    return await client.connect({
       maxReconnectAttempts: -1,
       ignoreAuthErrorAbort: true, // a server that is being reconfigured may refuse all clients for a while
       reconnectTimeWait: 200,

@@ -1,6 +1,4 @@
 import { deferTurn } from "../../internal/timers.ts";
-import { encode, type FrameLimits, type WireFrame } from "../codec/index.ts";
-import type { BrokerAdapter } from "./broker-adapter.ts";
 import type { Channel } from "./connection.ts";
 
 /** In characters. Small enough that a remote peer can start reading while further frames are written. */
@@ -18,11 +16,6 @@ const drainCheckMs = 4;
 const maxShare = 256 * 1024;
 /** Maximum time, in ms, without progress of a reader whose backlog is full. */
 const maxStuckMs = 1_000;
-
-/** First character of a sender line. No frame begins with it. */
-const senderMark = "@";
-/** In characters. Addresses are short, and they are stored, so longer ones are rejected. */
-const maxSenderLength = 1_024;
 
 /** Runs a function at the end of this turn. It runs after all promise callbacks if the runtime supports that. */
 export const defer: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
@@ -152,43 +145,4 @@ export function readLines(message: string, start: number, read: (line: string) =
     from = end + 1;
   }
   read(from === 0 ? message : message.slice(from));
-}
-
-/**
- * Reads the sender's address from the first line of a message, because a peer can only follow up on its own calls.
- * Returns the address, or an empty string when it is missing, and the index of the first frame. Returns `undefined`
- * when the line is too long.
- */
-export function readSender(message: string): { from: string; start: number } | undefined {
-  if (!message.startsWith(senderMark)) return { from: "", start: 0 };
-  const end = message.indexOf("\n");
-  if (end < 0 || end > maxSenderLength) return undefined;
-  return { from: message.slice(senderMark.length, end), start: end + 1 };
-}
-
-/** Sends frames over a broker, within the limits of this peer and of the broker. */
-export class FrameSender implements FrameLimits {
-  readonly jsonDepth: number;
-  readonly #adapter: BrokerAdapter;
-  readonly #maxMessage: number;
-
-  constructor(adapter: BrokerAdapter, { maxMessage, jsonDepth }: FrameLimits) {
-    this.jsonDepth = jsonDepth;
-    this.#adapter = adapter;
-    this.#maxMessage = maxMessage;
-  }
-
-  /** Current maximum size of a message, in bytes. The broker's limit is known once connected, and may change. */
-  get maxMessage(): number {
-    return Math.min(this.#maxMessage, this.#adapter.maxMessage);
-  }
-
-  /** Creates a message with this peer's address as its sender. Throws a `CallError` when a frame cannot be sent. */
-  sign(...frames: WireFrame[]): string {
-    return `${senderMark}${this.#adapter.address}\n${frames.map((frame) => encode(frame, this)).join("\n")}`;
-  }
-
-  gossip(frame: WireFrame): void {
-    if (this.#adapter.isConnected) this.#adapter.gossip(encode(frame, this));
-  }
 }

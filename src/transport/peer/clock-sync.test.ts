@@ -23,8 +23,8 @@ function createRequest(ended: unknown[], requestId: string, more: Partial<HeldRe
   return {
     requestId,
     expiresAt: Number.POSITIVE_INFINITY,
-    begin: (isConfirmed) => void ended.push([requestId, more.attempt ?? 0, isConfirmed]),
-    drop: () => void ended.push([requestId, more.attempt ?? 0, "dropped"]),
+    begin: (isConfirmed) => void ended.push([requestId, isConfirmed]),
+    drop: () => void ended.push([requestId, "dropped"]),
     ...more,
   };
 }
@@ -42,8 +42,8 @@ test("a request begins when its caller has confirmed it, and without that when i
   sync.beat();
 
   expect(ended).toEqual([
-    ["first", 0, true],
-    ["silent", 0, false],
+    ["first", true],
+    ["silent", false],
   ]);
   await sync.settled();
 });
@@ -53,23 +53,14 @@ test("a request that its caller has withdrawn is dropped, others of the same que
   const clock = new PeerClock("caller");
   const ended: unknown[] = [];
 
-  for (const [requestId, attempt] of [
-    ["a", 0],
-    ["a", 1],
-    ["b", 0],
-  ] as const) {
-    sync.hold(clock, createRequest(ended, requestId, { attempt }));
-  }
+  for (const requestId of ["a", "b"]) sync.hold(clock, createRequest(ended, requestId));
   await endOfTurn();
   answer(0, [{ requestId: "a" }]);
 
-  expect(asked.map(({ calls }) => calls)).toEqual([
-    [{ requestId: "a" }, { requestId: "a", attempt: 1 }, { requestId: "b" }],
-  ]);
+  expect(asked.map(({ calls }) => calls)).toEqual([[{ requestId: "a" }, { requestId: "b" }]]);
   expect(ended).toEqual([
-    ["a", 0, "dropped"],
-    ["a", 1, true],
-    ["b", 0, true],
+    ["a", "dropped"],
+    ["b", true],
   ]);
 });
 
@@ -83,7 +74,7 @@ test("a request is queried again at each heartbeat, because brokers lose message
   answer(1);
   answer(0);
 
-  expect(ended).toEqual([["a", 0, true]]);
+  expect(ended).toEqual([["a", true]]);
 });
 
 describe("a remote clock", () => {

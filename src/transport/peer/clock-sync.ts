@@ -1,5 +1,5 @@
 import { defer } from "./batch-writer.ts";
-import { type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { type CallRef, readCallRefs, splitRefs } from "./outgoing-calls.ts";
 import type { PeerQuestions } from "./peer-questions.ts";
 
 /** Validity of a measurement, in ms. Two clocks drift apart by about a millisecond in that time. */
@@ -86,7 +86,7 @@ export class ClockSync {
    */
   ask(clock: PeerClock, onReply?: () => void, held: readonly HeldRequest[] = []): void {
     clock.dueAt = performance.now() + validityMs;
-    const calls = held.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
+    const calls = held.map(({ requestId }) => ({ requestId }));
     const send = (question: string) => this.#send(clock, question, calls);
     this.#questions.ask(send, (reply) => {
       if (reply !== undefined) {
@@ -162,5 +162,5 @@ export class ClockSync {
 }
 
 function toKey(ref: CallRef): string {
-  return `${ref.attempt ?? 0} ${ref.requestId}`;
+  return ref.requestId;
 }

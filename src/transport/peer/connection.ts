@@ -142,7 +142,7 @@ export class Connection implements RemotePeer, Pulse {
     }
     frame.sentAt = Math.floor(performance.now());
     const line = encode(frame, this.#sendLimits);
-    const call = { onReply, attempt: 0 };
+    const call = { onReply };
     // Add the call before sending, because sending may detect that the connection is lost.
     this.#outgoing.add(requestId, call);
     this.#writer.push(line);

@@ -36,25 +36,6 @@ export function startHeartbeat(pulse: Pulse, interval: number): () => void {
   return stop;
 }
 
-/** A peer on a broker checks its calls this many times in a heartbeat, with one timer for all of them. */
-export const ticksPerHeartbeat = 4;
-
-/**
- * Calls `onTick` four times in each heartbeat (ms), with `true` every fourth time. Skips one tick after a pause of this
- * process, because timers fire before the process reads the heartbeats of its peers from its sockets. Returns a
- * function that stops it.
- */
-export function startTicks(heartbeat: number, onTick: (isHeartbeat: boolean) => void): () => void {
-  let wasLeftOut = false;
-  let count = 0;
-  return startSteps(heartbeat / ticksPerHeartbeat, (wasPaused) => {
-    wasLeftOut = !wasLeftOut && wasPaused;
-    if (wasLeftOut) return;
-    count += 1;
-    onTick(count % ticksPerHeartbeat === 0);
-  });
-}
-
 /** Calls `onStep` every `step` ms. Peers must not count as silent after a pause, because sockets were not read. */
 function startSteps(step: number, onStep: (wasPaused: boolean) => void): () => void {
   let dueAt = performance.now() + step;

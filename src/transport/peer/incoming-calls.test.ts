@@ -10,7 +10,7 @@ const request = (requestId: string): CallRequested => {
   return { type: "call.requested", requestId, operationId: "a.b", input: 1 };
 };
 
-function setUp(shared?: { pending: number; pendingCalls: number }) {
+function setUp() {
   const asked: string[] = [];
   const clock = new PeerClock();
   const questions = new PeerQuestions();
@@ -19,7 +19,7 @@ function setUp(shared?: { pending: number; pendingCalls: number }) {
     (_clock, question) => void asked.push(question),
     () => 1_000,
   );
-  const calls = new IncomingCalls({ send: () => undefined }, clock, sync, shared);
+  const calls = new IncomingCalls({ send: () => undefined }, clock, sync);
   const answer = (reported: number) =>
     questions.takeReply({ type: "link.ponged", question: asked.at(-1), clock: reported, withdrawn: [] });
   return { calls, clock, asked, answer };
@@ -71,20 +71,6 @@ test("requests let the clock of their caller be measured every ten seconds", () 
   });
 
   expect(counts).toEqual([1, 1, 2, 2]);
-});
-
-test("callers that share a limit cannot have more calls pending than all together may", () => {
-  const shared = { pending: 0, pendingCalls: 2 };
-  const [{ calls: one }, { calls: two }, { calls: three }] = [setUp(shared), setUp(shared), setUp(shared)];
-  const first = one.accept(request("r")) as AcceptedCall;
-  two.accept(request("r"));
-
-  const refused = three.accept(request("r"));
-  one.end(first);
-  one.end(first);
-
-  expect(refused).toMatchObject({ code: "LIMIT_EXCEEDED", details: { limit: "pendingCalls" }, mayHaveRun: false });
-  expect(three.accept(request("r"))).toBeInstanceOf(AcceptedCall);
 });
 
 test.each([

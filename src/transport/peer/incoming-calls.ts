@@ -1,4 +1,4 @@
-import { type CallError, type Identity, limitExceeded, overloaded, timedOut } from "../../operation/inside.ts";
+import { type CallError, type Identity, overloaded, timedOut } from "../../operation/inside.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -21,18 +21,11 @@ export interface RemotePeer {
   send(frame: WireFrame): Promise<void> | undefined;
 }
 
-/** Counts the calls of all remote peers, because a caller on a broker can invent any number of addresses. */
-export interface SharedCount {
-  pending: number;
-  /** Maximum of `pending`. */
-  readonly pendingCalls: number;
-}
-
 /** Maximum number of open subscriptions of one remote peer. */
 const maxSubscriptions = 1_024;
 /** A request that arrives later than this, in ms, may have been aborted in the meantime. */
 const maxUnconfirmedMs = 50;
-/** Maximum age of a request without a timeout on a broker, and maximum time to wait for a confirmation, in ms. */
+/** Maximum time to wait for a confirmation, in ms. */
 const maxHeldMs = 60_000;
 
 /** A call that runs here for a remote peer. */
@@ -41,26 +34,18 @@ export class AcceptedCall {
   readonly requestId: string;
   readonly operationId: string;
   readonly isSubscription: boolean;
-  /** Above 0 when earlier workers of this call were lost. */
-  readonly attempt: number;
-  /** The tick of the broker transport at which the call arrived. */
-  readonly takenAt: number;
   /** If true, no further frame is sent or accepted. */
   hasEnded = false;
-  /** Whether an acknowledgement was sent to the caller. */
-  isAcknowledged = false;
   /** Passes later frames of the caller to the handler, once the handler runs. */
   toHandler: SendFollowUp | undefined = undefined;
   /** An abort that arrived before the handler ran. */
   earlyAbort: FollowUp | undefined = undefined;
 
-  constructor(frame: CallRequested, takenAt: number) {
+  constructor(frame: CallRequested) {
     this.frame = frame;
     this.requestId = frame.requestId;
     this.operationId = frame.operationId;
     this.isSubscription = frame.credit !== undefined;
-    this.attempt = frame.attempt ?? 0;
-    this.takenAt = takenAt;
   }
 
   /** Passes a later frame of the caller to the handler. Credit that arrives earlier is added to that of the request. */
@@ -79,31 +64,24 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   readonly clock: PeerClock;
   readonly #peer: RemotePeer;
   readonly #sync: ClockSync;
-  readonly #shared: SharedCount | undefined;
   #subscriptions = 0;
 
-  /** @param shared present on brokers, where requests also have a maximum age */
-  constructor(peer: RemotePeer, clock: PeerClock, sync: ClockSync, shared?: SharedCount) {
+  constructor(peer: RemotePeer, clock: PeerClock, sync: ClockSync) {
     super();
     this.clock = clock;
     this.#peer = peer;
     this.#sync = sync;
-    this.#shared = shared;
   }
 
   /** Accepts a request, which {@link run} starts. Returns an error when the request exceeds a limit. */
-  accept(frame: CallRequested, takenAt = 0): AcceptedCall | CallError {
-    if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
-      return limitExceeded("Too many calls are pending", "pendingCalls", this.#shared.pendingCalls);
-    }
+  accept(frame: CallRequested): AcceptedCall | CallError {
     if (this.size >= maxPendingCalls) return overloaded("Too many calls are pending for this peer", maxPendingCalls);
     if (frame.credit !== undefined && this.#subscriptions >= maxSubscriptions) {
       return overloaded("Too many subscriptions are open for this peer", maxSubscriptions);
     }
-    const call = new AcceptedCall(frame, takenAt);
+    const call = new AcceptedCall(frame);
     this.set(call.requestId, call);
     if (call.isSubscription) this.#subscriptions++;
-    if (this.#shared !== undefined) this.#shared.pending++;
     return call;
   }
 
@@ -113,17 +91,15 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
    */
   run(call: AcceptedCall, onRequest: OnRequest): void {
     const { clock } = this;
-    const { frame, requestId, attempt } = call;
+    const { frame, requestId } = call;
     const now = performance.now();
     const age = clock.ageOf(frame.sentAt, now);
-    // Another worker may have started an earlier attempt, so the caller must always confirm a later one.
-    if (age !== undefined && age <= maxUnconfirmedMs && attempt === 0) {
+    if (age !== undefined && age <= maxUnconfirmedMs) {
       if (now >= clock.dueAt && frame.sentAt !== undefined) this.#sync.ask(clock);
       return this.#begin(call, onRequest, age, now);
     }
     this.#sync.hold(clock, {
       requestId,
-      attempt,
       expiresAt: now + Math.min(frame.timeout ?? maxHeldMs, maxHeldMs),
       begin: (isConfirmed) => {
         const later = performance.now();
@@ -140,7 +116,6 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     call.hasEnded = true;
     this.delete(call.requestId);
     if (call.isSubscription) this.#subscriptions--;
-    if (this.#shared !== undefined) this.#shared.pending--;
     return true;
   }
 
@@ -155,8 +130,6 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   /** Sends a reply, unless the call has ended. The last reply ends it. Throws a `CallError` if it cannot be sent. */
   reply(call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
     if (call.hasEnded) return undefined;
-    // The caller of a call that was sent again must be able to identify the attempt that failed.
-    if (call.attempt > 0 && frame.type === "call.error") frame.attempt = call.attempt;
     const writable = this.#peer.send(frame);
     if (isLastReply(frame)) this.end(call);
     return writable;
@@ -197,8 +170,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     if (call.hasEnded) return;
     const { frame } = call;
     const { timeout } = frame;
-    const maxAge = timeout ?? (this.#shared === undefined ? Number.MAX_VALUE : maxHeldMs);
-    if (age >= maxAge) {
+    if (age >= (timeout ?? Number.MAX_VALUE)) {
       this.reply(call, toFailedFrame(call.requestId, timedOut(call.operationId, false)));
       return;
     }

@@ -2,11 +2,9 @@ import { type CallError, overloaded } from "../../operation/inside.ts";
 import { isLastReply, type ReplyFrame, requestPending, toFailedFrame } from "../transport.ts";
 import { TurnoverMap } from "../turnover-map.ts";
 
-/** Identifies one attempt of a call in frames that refer to several calls. */
+/** Identifies a call in frames that refer to several calls. */
 export interface CallRef {
   requestId: string;
-  /** Absent for the first attempt. A further one is made when the worker of an idempotent call is lost. */
-  attempt?: number;
 }
 
 /** Maximum number of pending calls of one connection, in each direction. */
@@ -17,15 +15,10 @@ const maxIdLength = 256;
 /** Upper bound for the size of a reference, in bytes. */
 const maxRefBytes = 400;
 
-/** Creates the reference to an attempt of a call. */
-export function toCallRef(requestId: string, attempt = 0): CallRef {
-  return attempt === 0 ? { requestId } : { requestId, attempt };
-}
-
 /** Reads the references in a frame. Returns `undefined` when they are malformed. */
 export function readCallRefs(value: unknown): CallRef[] | undefined {
   if (!Array.isArray(value) || value.length > maxRefsPerMessage || !value.every(isCallRef)) return undefined;
-  return value.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
+  return value.map(({ requestId }) => ({ requestId }));
 }
 
 /** Splits a list of calls into parts whose references fit into one message of `maxMessage` bytes. */
@@ -35,16 +28,13 @@ export function* splitRefs<T>(calls: readonly T[], maxMessage: number): Iterable
 }
 
 function isCallRef(value: unknown): value is CallRef {
-  const { requestId, attempt = 0 } = (value ?? {}) as Partial<CallRef>;
-  if (!Number.isSafeInteger(attempt) || attempt < 0) return false;
+  const { requestId } = (value ?? {}) as Partial<CallRef>;
   return typeof requestId === "string" && requestId.length > 0 && requestId.length <= maxIdLength;
 }
 
 /** A call that this peer has made and whose last reply has not arrived. */
 export interface SentCall {
   readonly onReply: (frame: ReplyFrame) => void;
-  /** Number of times that the call was sent to another worker. */
-  attempt: number;
 }
 
 /** The pending calls that this peer has made over one connection or broker, by request id. */
@@ -69,8 +59,8 @@ export class OutgoingCalls<Call extends SentCall = SentCall> extends TurnoverMap
     this.deliver(toFailedFrame(requestId, error));
   }
 
-  /** Returns whether this peer still waits for that attempt of a call. */
-  isWaitingFor(ref: CallRef): boolean {
-    return this.get(ref.requestId)?.attempt === (ref.attempt ?? 0);
+  /** Returns whether this peer still waits for a call. */
+  isWaitingFor({ requestId }: CallRef): boolean {
+    return this.get(requestId) !== undefined;
   }
 }

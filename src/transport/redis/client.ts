@@ -3,7 +3,7 @@ import { backOffDelay } from "../../internal/back-off.ts";
 import { toReason } from "../../internal/text.ts";
 import { maxTimerDelay } from "../../internal/timers.ts";
 import { CallError, loadPeer, resolveDuration } from "../../operation/inside.ts";
-import { cannotConnect, createSocketController, credentialsRefused } from "../peer/index.ts";
+import { cannotConnect, createSocketController, credentialsRefused } from "../bus/index.ts";
 
 /** The methods of a `@redis/client` client that are used. Every client of `createClient` has them. */
 export interface RedisClient {

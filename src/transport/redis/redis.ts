@@ -1,12 +1,12 @@
 import type { RedisClientOptions } from "@redis/client";
-import { resolveCount } from "../../operation/inside.ts";
-import { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "../peer/index.ts";
+import { type BusOptions, BusTransport, resolveBusOptions } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
-import { RedisAdapter } from "./adapter.ts";
+
 import { connectFirst, createClientFactory, type RedisClientTemplate, toConnectError } from "./client.ts";
+import { RedisEngine } from "./engine.ts";
 
 /** Options of {@link createRedisTransport}. */
-export interface RedisTransportOptions extends BrokerOptions {
+export interface RedisTransportOptions extends BusOptions {
   /**
    * Address of the server, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default the server on this machine
    */
@@ -20,9 +20,10 @@ export interface RedisTransportOptions extends BrokerOptions {
    * different prefixes, or in different databases, are isolated from each other. @default "operations"
    */
   prefix?: string | undefined;
-  /** Maximum number of queued requests per operation, at least 1; the oldest are dropped. @default 100,000 */
-  maxQueued?: number | undefined;
 }
+
+/** Maximum size of a message, in bytes: a server keeps requests in memory. */
+const maxMessage = 1024 * 1024;
 
 /** A transport over Redis. */
 export interface RedisTransport extends Transport, AsyncDisposable {
@@ -38,21 +39,20 @@ export interface RedisTransport extends Transport, AsyncDisposable {
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations" } = options;
   assertPrefix(prefix);
-  const brokerOptions = resolveBrokerOptions(options);
-  const { heartbeat } = brokerOptions;
-  const maxQueued = resolveCount("maxQueued", options.maxQueued, 100_000, { min: 1 });
+  const limits = options.limits?.maxMessage === undefined ? { ...options.limits, maxMessage } : options.limits;
+  const busOptions = resolveBusOptions({ ...options, limits });
+  const { heartbeat } = busOptions;
   const createClient = await createClientFactory({ url, client, connect, heartbeat });
   const [commands, subscriber] = [createClient(), createClient()];
   await connectFirst([commands, subscriber], options);
-  let adapter: RedisAdapter | undefined;
-  const transport = new BrokerTransport((events) => {
-    const database = commands.options?.database ?? 0;
-    const adapterOptions = { prefix, database, heartbeat, maxQueued, createClient };
-    adapter = new RedisAdapter(commands, subscriber, adapterOptions, events);
-    return adapter;
-  }, brokerOptions);
+  const database = commands.options?.database ?? 0;
+  let engine: RedisEngine | undefined;
+  const transport = new BusTransport((events) => {
+    engine = new RedisEngine(commands, subscriber, { prefix, database, heartbeat, createClient }, events);
+    return engine;
+  }, busOptions);
   try {
-    await adapter!.ready();
+    await engine!.ready();
   } catch (error) {
     await transport.close();
     throw toConnectError(options, error);

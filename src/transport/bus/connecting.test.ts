@@ -1,7 +1,7 @@
 import { getEventListeners, once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { createSocketController } from "./broker-connection.ts";
+import { createSocketController } from "./connecting.ts";
 
 test("holds the listeners of one socket, however often its client connects, and destroys the latest", async () => {
   const server = createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1");

@@ -4,7 +4,8 @@ import { BoundedMap } from "../../internal/bounded.ts";
 import { logger } from "../../internal/log.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { CallError } from "../../operation/index.ts";
-import { type BrokerAdapter, type BrokerEvents, notConnected } from "../peer/index.ts";
+import type { BusEngine, EngineEvents } from "../bus/index.ts";
+import { notConnected } from "../peer/index.ts";
 
 const log = logger("transport", "nats");
 
@@ -28,12 +29,12 @@ const maxAddressLength = 1_024;
 const maxRemembered = 10_000;
 const unsafe = /[^A-Za-z0-9_-]/gu;
 
-/** Options of a {@link NATSAdapter}. */
-export interface NATSAdapterOptions {
-  prefix: string;
-  inboxPrefix: string;
-  /** Destroys the connection after it was closed. Absent if the user owns the connection. */
-  destroy: (() => void) | undefined;
+/** Options of a {@link NATSEngine}. */
+export interface NATSEngineOptions {
+  readonly prefix: string;
+  readonly inboxPrefix: string;
+  /** Whether the connection is closed with the engine. Otherwise, the user owns it. */
+  readonly ownsConnection: boolean;
 }
 
 interface Served {
@@ -42,16 +43,16 @@ interface Served {
 }
 
 /** Carries frames over NATS, with one subject per operation and one subscription for all messages to this peer. */
-export class NATSAdapter implements BrokerAdapter {
+export class NATSEngine implements BusEngine {
   readonly name = "nats";
   readonly address: string;
   isConnected = true;
   readonly #connection: NatsConnection;
-  readonly #options: NATSAdapterOptions;
-  readonly #events: BrokerEvents;
+  readonly #options: NATSEngineOptions;
+  readonly #events: EngineEvents;
   readonly #subjects: Subjects;
   /** The latest requests by number. A number is short, because it travels with every request. */
-  readonly #recentRequests: string[] = new Array(maxRecentRequests);
+  readonly #recentRequests: Array<{ requestId: string; operationId: string }> = new Array(maxRecentRequests);
   #requestCount = 0;
   readonly #served = new Map<string, Served>();
   /** Subscriptions that last until this peer is closed. */
@@ -61,7 +62,7 @@ export class NATSAdapter implements BrokerAdapter {
   #flushing: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(connection: NatsConnection, options: NATSAdapterOptions, events: BrokerEvents) {
+  constructor(connection: NatsConnection, options: NATSEngineOptions, events: EngineEvents) {
     this.#connection = connection;
     this.#options = options;
     this.#events = events;
@@ -86,12 +87,12 @@ export class NATSAdapter implements BrokerAdapter {
 
   request(operationId: string, requestId: string, message: string): void {
     this.#requestCount++;
-    this.#recentRequests[this.#requestCount % maxRecentRequests] = requestId;
+    this.#recentRequests[this.#requestCount % maxRecentRequests] = { requestId, operationId };
     const reply = `${this.address}.${token.request}${this.#requestCount.toString(36)}`;
     if (!this.#publish(this.#subjects.call(operationId), message, reply)) throw notConnected(this.name);
   }
 
-  broadcast(operationId: string, message: string): void {
+  withdraw(operationId: string, _requestId: string, message: string): void {
     this.#publish(this.#subjects.abort(operationId), message);
   }
 
@@ -101,36 +102,34 @@ export class NATSAdapter implements BrokerAdapter {
     this.#publish(`${address}.${token.message}`, message, reply);
   }
 
-  gossip(message: string): void {
+  publish(message: string): void {
     this.#publish(this.#subjects.peers, message);
   }
 
   async listen(): Promise<void> {
-    this.#subscriptions.push(this.#subscribe(this.#subjects.peers, ({ data }) => this.#events.onGossip(data)));
+    this.#subscriptions.push(this.#subscribe(this.#subjects.peers, ({ data }) => this.#events.onMessage(data)));
     await this.#connection.flush();
   }
 
-  async serve(operationIds: readonly string[]): Promise<void> {
-    const fresh = operationIds.filter((id) => !this.#served.has(id));
-    for (const id of fresh) {
+  async serve(operationIds: ReadonlySet<string>): Promise<void> {
+    const stopped = [...this.#served.keys()].filter((id) => !operationIds.has(id));
+    const fresh = [...operationIds].filter((id) => !this.#served.has(id));
+    const stopping = Promise.all(stopped.map((id) => this.#stop(id)));
+    if (fresh.length > 0) await this.#subscribeTo(fresh);
+    await stopping;
+  }
+
+  async #subscribeTo(operationIds: readonly string[]): Promise<void> {
+    if (!this.isConnected) throw notConnected(this.name);
+    for (const id of operationIds) {
       this.#served.set(id, {
         requests: this.#subscribe(this.#subjects.call(id), (message) => this.#onRequest(message), queue),
         aborts: this.#subscribe(this.#subjects.abort(id), ({ data }) => this.#events.onMessage(data)),
       });
     }
-    try {
-      await this.#connection.flush();
-      const refused = fresh.filter((id) => this.#served.get(id)?.requests.isClosed());
-      if (refused.length > 0 && !this.#isClosed) throw notAllowed(`serve ${refused.join(", ")}`);
-    } catch (error) {
-      // Undo partial success: on an error, the caller receives no function that stops the rest.
-      await this.stop(fresh);
-      throw error;
-    }
-  }
-
-  async stop(operationIds: readonly string[]): Promise<void> {
-    await Promise.all(operationIds.map((id) => this.#stop(id)));
+    await this.#connection.flush();
+    const refused = operationIds.filter((id) => this.#served.get(id)?.requests.isClosed());
+    if (refused.length > 0 && !this.#isClosed) throw notAllowed(`serve ${refused.join(", ")}`);
   }
 
   whenWritable(): Promise<void> | undefined {
@@ -148,9 +147,7 @@ export class NATSAdapter implements BrokerAdapter {
     }
     // Send the last messages before closing.
     if (this.isConnected) await settlesWithin(maxWaitMs, this.#connection.flush());
-    if (this.#options.destroy === undefined) return;
-    await settlesWithin(maxWaitMs, this.#connection.close());
-    this.#options.destroy();
+    if (this.#options.ownsConnection) await settlesWithin(maxWaitMs, this.#connection.close());
   }
 
   /** Returns whether the message was sent. Does not throw, because a user may drain the connection at any time. */
@@ -198,7 +195,7 @@ export class NATSAdapter implements BrokerAdapter {
 
   #onNoResponders(number: number): void {
     const isRecent = number > 0 && number <= this.#requestCount && number > this.#requestCount - maxRecentRequests;
-    if (isRecent) this.#events.onUnserved(this.#recentRequests[number % maxRecentRequests]!);
+    if (isRecent) this.#events.onUnserved(this.#recentRequests[number % maxRecentRequests]!.requestId);
   }
 
   async #stop(operationId: string): Promise<void> {
@@ -224,20 +221,23 @@ export class NATSAdapter implements BrokerAdapter {
     const { operation, subject = "" } = error as Partial<PermissionViolationError>;
     const operationId = operation === "publish" ? this.#subjects.calledAt(subject) : undefined;
     if (operationId === undefined) return;
-    // Requests that were sent before the permission was revoked may have arrived.
-    this.#events.onDenied(operationId, notAllowed(`call ${operationId}`, true));
+    for (const request of this.#recentRequests) {
+      if (request?.operationId !== operationId) continue;
+      // Requests that were sent before the permission was revoked may have arrived.
+      this.#events.onUnserved(request.requestId, notAllowed(`call ${operationId}`, true));
+    }
   }
 
   #onLost(error: Error): void {
     if (!this.isConnected || this.#isClosed) return;
     this.isConnected = false;
-    this.#events.onLinkLost(error);
+    this.#events.onLink(error);
   }
 
   #onRestored(): void {
     if (this.#isClosed) return;
     this.isConnected = true;
-    this.#events.onLinkRestored();
+    this.#events.onLink(undefined);
   }
 
   readonly #onFlushed = (): void => {
