@@ -102,7 +102,7 @@ export class NodeExchange implements Exchange {
   onClose(listener: () => void): void {
     const { outgoing, incoming } = this;
     if (outgoing.destroyed || incoming.socket.destroyed) return listener();
-    outgoing.once("close", listener); // Connections refer to their last response.
+    outgoing.on("close", listener); // Not once(), whose wrapper would be a part of the memory of an idle stream.
     // Behind another response of the connection, which only a framework allows, Node does not report its end.
     if (outgoing.socket === null) incoming.socket.once("close", listener);
   }

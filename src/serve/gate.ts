@@ -178,15 +178,7 @@ export class Gate {
 
   /** Authenticates a caller. Rejects with a `CallError` if it is refused. */
   async #identify(credentials: Credentials): Promise<Caller> {
-    const owner = `address ${credentials.remoteAddress ?? ""}`;
-    const anonymous = {
-      kind: "caller",
-      identity: undefined,
-      owner,
-      expiresAt: Number.POSITIVE_INFINITY,
-      credentials,
-    } as const;
-    if (this.#authenticator === undefined) return anonymous;
+    if (this.#authenticator === undefined) return anonymous(credentials);
     try {
       const identified = this.#authenticator.authenticate(credentials);
       const isPending = typeof (identified as Partial<PromiseLike<unknown>> | undefined)?.then === "function";
@@ -194,7 +186,7 @@ export class Gate {
         ? await waitFor(Promise.resolve(identified), { timeout: authenticateTimeoutMs }, checkTimedOut)
         : identified;
       if (result === undefined) {
-        if (!this.#hasCredentials(credentials)) return anonymous;
+        if (!this.#hasCredentials(credentials)) return anonymous(credentials);
         throw denied("The server does not accept these credentials. Check the token or key.");
       }
       const identity = toIdentity(result);
@@ -247,6 +239,11 @@ export const invalidToken = 'error="invalid_token"';
 
 function malformedToken(): CallError {
   return denied("The Authorization header is malformed or repeated. Send one header: Authorization: Bearer <token>.");
+}
+
+function anonymous(credentials: Credentials): Caller {
+  const owner = `address ${credentials.remoteAddress ?? ""}`;
+  return { kind: "caller", identity: undefined, owner, expiresAt: Number.POSITIVE_INFINITY, credentials };
 }
 
 /** The description of `"none"`. */
