@@ -8,7 +8,7 @@ import { set } from "../ui/set.ts";
 import { formatBytes, formatCount, visibleName, visibleProse } from "../ui/text.tsx";
 
 /** Members that are drawn at once; a button draws the next ones. */
-const maxMembers = 200;
+const maxMembers = 100;
 /** Characters of a string that are drawn; a button draws all. */
 const maxString = 2_000;
 /** Levels and members that are open at the start. */
