@@ -79,16 +79,18 @@ const commands = {
     return {};
   },
 };
-createInterface({ input: process.stdin }).on("line", async (line) => {
+const lines = createInterface({ input: process.stdin });
+lines.on("line", async (line) => {
   const { name, ...input } = JSON.parse(line);
   print(await commands[name](input));
 });
-for (const signal of ["SIGINT", "SIGTERM"]) {
-  process.on(signal, async () => {
-    weather.close();
-    await hub.close();
-    process.exit(0);
-  });
+lines.on("close", stop); // The checks have ended.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, stop);
+
+async function stop() {
+  weather.close();
+  await hub.close();
+  process.exit(0);
 }
 
 function print(value) {

@@ -42,4 +42,6 @@ const hub = await createHub(
 );
 console.log(JSON.stringify({ url: hub.url, link: hub.createConsoleLink() }));
 process.stdin.on("data", () => console.log(JSON.stringify({ link: hub.createConsoleLink() })));
-process.on("SIGTERM", () => hub.close().then(() => process.exit(0)));
+const stop = () => hub.close().then(() => process.exit(0));
+process.on("SIGTERM", stop);
+process.stdin.on("end", stop); // The tests have ended.
