@@ -15,7 +15,7 @@ import { formatTime, type Row } from "./table.ts";
 const { closeMCPClient, createMCPClient, MCPClientLoader } =
   await importBuilt<typeof import("../../src/from/mcp/index.ts")>("from/mcp/index.js");
 
-const program = fileURLToPath(new URL("mcp-server.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../test/support/mcp-server.mjs", import.meta.url));
 const input = { a: 19, b: 23 };
 const timeout = 60_000;
 

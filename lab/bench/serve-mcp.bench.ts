@@ -34,7 +34,7 @@ type Start = () => Promise<readonly [Connection, Connection]>;
 type Work = (client: Client) => Promise<Block>;
 
 const ourProgram = "serve-mcp-server.mjs";
-const sdkProgram = "mcp-server.mjs";
+const sdkProgram = "../../test/support/mcp-server.mjs";
 
 /** Programs that are running. */
 const started = new Set<ChildProcess>();
