@@ -88,19 +88,21 @@ export function fieldsIn(field: Field, value: unknown, choice = choiceOf(field, 
  */
 export function choiceOf({ shape }: Field, value: unknown, preferred = -1): number {
   if (value === undefined) return -1;
-  const members = shape.alternatives.map((each) => each.shape);
-  if (members[preferred] !== undefined && mayBecome(members[preferred], value)) return preferred;
-  const complete = members.findIndex((member) => member.admits(value));
-  return complete === -1 ? members.findIndex((member) => mayBecome(member, value)) : complete;
+  const mayBe = shape.alternatives.map((each) => mayBecome(each.shape, value));
+  if (mayBe[preferred] === true) return preferred;
+  const complete = shape.alternatives.findIndex((each) => each.shape.admits(value));
+  return complete < 0 ? mayBe.indexOf(true) : complete;
 }
 
 /** Returns whether a value has a form, apart from properties that are still missing. */
 function mayBecome(shape: Shape, value: unknown): boolean {
   if (shape.kind === "union") return shape.alternatives.some((each) => mayBecome(each.shape, value));
   if (shape.kind !== "object" && shape.kind !== "map") return shape.admits(value);
-  const isWrong = ([name, { shape: part }]: [string, { shape: Shape }]) =>
-    isObject(value) && Object.hasOwn(value, name) && part.values !== undefined && !part.admits(value[name]);
-  return isObject(value) && ![...shape.properties].some(isWrong);
+  if (!isObject(value)) return false;
+  // Constants and enums tell members apart. Other values may still be typed.
+  return [...shape.properties].every(
+    ([name, { shape: part }]) => !Object.hasOwn(value, name) || part.values === undefined || part.admits(value[name]),
+  );
 }
 
 /** Returns what each member of a union, or each value of an enum, is called: by title, value of the discriminator, or form. */

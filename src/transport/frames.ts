@@ -190,7 +190,7 @@ export interface CallCompleted extends ObjectOf<Fields["call.completed"]> {}
  */
 export interface CallAborted extends ObjectOf<Fields["call.aborted"]> {}
 
-/** A worker is running these requests of one caller. */
+/** A worker reports the requests of one caller that it is running, at every heartbeat. Only brokers need it. */
 export interface CallRunning extends ObjectOf<Fields["call.running"]> {}
 
 /** The call failed. */

@@ -8,6 +8,7 @@ export {
   type CallProgressed,
   type CallRequested,
   type CallResponded,
+  type CallRunning,
   type FollowUp,
   type Frame,
   isLastReply,

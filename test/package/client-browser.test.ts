@@ -62,9 +62,12 @@ async function bundle(text: string): Promise<OutputChunk[]> {
   return output.filter((it) => it.type === "chunk");
 }
 
-/** Returns the files that a page loads before its first call, and with `part` those of the first call too. */
-function findLoaded(chunks: OutputChunk[], part?: "over-http" | "over-websocket"): OutputChunk[] {
-  const loaded = new Set(chunks.filter(({ isEntry, name }) => isEntry || name === part));
+/** Returns the files that a page loads before its first call, and with `parts` those of its first calls too. */
+function findLoaded(
+  chunks: OutputChunk[],
+  ...parts: Array<"over-http" | "http-events" | "over-websocket">
+): OutputChunk[] {
+  const loaded = new Set(chunks.filter(({ isEntry, name }) => isEntry || (parts as string[]).includes(name)));
   for (const { imports } of loaded) for (const chunk of chunks) if (imports.includes(chunk.fileName)) loaded.add(chunk);
   return [...loaded];
 }
@@ -167,12 +170,12 @@ describe.skipIf(chromium === null)("a client in Chromium", () => {
   }
 
   test.each([
-    ["over a WebSocket", "over-websocket", () => `${origin.replace("http", "ws")}/calls`, "UNAVAILABLE"],
-    ["over HTTP", "over-http", () => `${origin}/api/`, "ACCESS_DENIED"],
-    ["over HTTP to another origin", "over-http", () => serveElsewhere([origin]), "ACCESS_DENIED"],
+    ["over a WebSocket", ["over-websocket"], () => `${origin.replace("http", "ws")}/calls`, "UNAVAILABLE"],
+    ["over HTTP", ["over-http", "http-events"], () => `${origin}/api/`, "ACCESS_DENIED"],
+    ["over HTTP to another origin", ["over-http", "http-events"], () => serveElsewhere([origin]), "ACCESS_DENIED"],
   ] as const)(
     "a page calls, subscribes, aborts, and recognises declared errors %s",
-    async (_, part, toURL, refused) => {
+    async (_, parts, toURL, refused) => {
       const url = await toURL();
       requested.clear();
       const page = await openPage(browser, origin);
@@ -194,7 +197,7 @@ describe.skipIf(chromium === null)("a client in Chromium", () => {
       await vi.waitFor(() => expect(seen.aborted).toBe(before.aborted + 2));
       // The tests above measure what a page really loads.
       expect([...requested].sort()).toEqual(
-        findLoaded(chunks, part)
+        findLoaded(chunks, ...parts)
           .map(({ fileName }) => fileName)
           .sort(),
       );

@@ -184,7 +184,6 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
   ["NATS", "connect.pingInterval", "duration", nats((pingInterval) => ({ connect: { pingInterval } }))],
   ["NATS", "connect.timeout", "duration", nats((timeout) => ({ connect: { timeout } }))],
   ["Redis", "heartbeat", "duration", redis((heartbeat) => ({ heartbeat }))],
-  ["Redis", "maxQueued", "count from 1", redis((maxQueued) => ({ maxQueued }))],
   ["Redis", "connect.pingInterval", "duration or 0", redis((pingInterval) => ({ connect: { pingInterval } }))],
   [
     "Redis",
