@@ -39,8 +39,9 @@ export function Palette() {
   const at = useSignal(0);
   const [found] = useQuery(async (abort) => {
     const query = typed.value;
-    if (query.startsWith(">")) return { operations: [], total: 0 };
-    return ask<OperationList>("operations", { query, limit: maxEach, brief: true }, abort);
+    if (query.startsWith(">")) return { query, operations: [] };
+    const { operations } = await ask<OperationList>("operations", { query, limit: maxEach, brief: true }, abort);
+    return { query, operations };
   });
   const [sources] = useQuery((abort) => ask<SourceState[]>("sources", {}, abort).catch(() => []));
   const entries = listEntries(text.value, found.data, sources.data ?? []);
@@ -53,7 +54,8 @@ export function Palette() {
     else go(entry.href);
   };
   // Enter means the best match for what was typed, also if the hub has not answered yet.
-  const isStale = found.state === "loading" || typed.value !== text.value;
+  const hasFailed = found.state === "error" || found.state === "denied";
+  const isStale = !hasFailed && found.data?.query !== text.value;
   const isChosen = useSignal(false);
   useEffect(() => {
     if (isChosen.value && !isStale) choose(entries[0]);
@@ -128,7 +130,11 @@ export function Palette() {
   );
 }
 
-function listEntries(text: string, found: OperationList | undefined, sources: readonly SourceState[]): Entry[] {
+function listEntries(
+  text: string,
+  found: Pick<OperationList, "operations"> | undefined,
+  sources: readonly SourceState[],
+): Entry[] {
   const isAction = text.startsWith(">");
   const words = text.replace(/^>\s*/, "").toLowerCase();
   const matches = ({ text: name }: Entry) => name.toLowerCase().includes(words);
