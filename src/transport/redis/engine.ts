@@ -85,8 +85,8 @@ export class RedisEngine implements BusEngine {
   #reader: RedisClient | undefined = undefined;
   #reading: Promise<void> = Promise.resolve();
   #wasConnected = true;
-  /** Number of requests that are being claimed. */
-  #claiming = 0;
+  /** Requests that are being claimed. */
+  readonly #claims = new Set<Promise<void>>();
   #sending = 0;
   #lastSent: Promise<unknown> | undefined = undefined;
   #isClosed = false;
@@ -382,27 +382,30 @@ export class RedisEngine implements BusEngine {
     }
   }
 
-  /** Reads requests one after the other, while this worker has room for them, until it serves nothing. */
+  /**
+   * Reads requests one after the other, while this worker has room for them, until it serves nothing. Resolves when what it
+   * has read was passed on.
+   */
   async #read(): Promise<void> {
     const client = this.#reader!;
     while (this.#list !== undefined && !this.#isClosed) {
-      if (this.#events.runningCalls + this.#claiming >= maxConcurrency || !client.isReady) {
+      if (this.#events.runningCalls + this.#claims.size >= maxConcurrency || !client.isReady) {
         await pause(retryMs);
         continue;
       }
       try {
         const reply = await client.sendCommand(["BRPOP", this.#listKey(this.#list), blockSeconds]);
         if (reply === null) continue;
-        this.#claiming += 1;
-        const claimed = this.#claim((reply as [string, string])[1]).finally(() => {
-          this.#claiming -= 1;
-        });
-        claimed.catch((error) => log.debug("A request could not be claimed: {error}", { error }));
+        const claim = this.#claim((reply as [string, string])[1])
+          .catch((error) => log.debug("A request could not be claimed: {error}", { error }))
+          .finally(() => this.#claims.delete(claim));
+        this.#claims.add(claim);
       } catch (error) {
         log.debug("Requests could not be read: {error}", { error });
         await pause(retryMs);
       }
     }
+    await Promise.all(this.#claims);
   }
 
   async #claim(key: string): Promise<void> {
