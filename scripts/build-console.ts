@@ -27,7 +27,7 @@ export async function buildConsole(folder = join(root, "dist/console")): Promise
     platform: "browser",
     treeshake: { moduleSideEffects: false },
     plugins: [{ name: "only-http", load: (id) => (unusedWires.test(id) ? "export {};" : undefined) }],
-    transform: { jsx: { runtime: "automatic", importSource: "preact" }, define: { __PACKAGE_VERSION__: '""' } },
+    transform: { define: { __PACKAGE_VERSION__: '""' } },
   });
   const { output } = await bundle.write({
     dir: folder,

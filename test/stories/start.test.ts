@@ -45,6 +45,8 @@ function linkEntries(path: string): void {
 interface Started {
   /** The address of the hub. */
   url: string;
+  /** The link to the console that it printed. */
+  link: string;
   /** The commands that it printed. */
   lines: string[];
   /** Does what Ctrl-C does: sends the signal to all its processes. Returns what is printed when they have ended. */
@@ -68,6 +70,7 @@ async function start(): Promise<Started> {
   const before = printed.stdout.length;
   return {
     url: /runs at (\S+)\. /.exec(printed.stdout)![1]!,
+    link: /Open the console in a browser:\n\n {2}(.*)\n/.exec(printed.stdout)![1]!,
     lines: Array.from(printed.stdout.matchAll(/^ {2}((?:curl|npx) .*)$/gm), ([, line]) => line!),
     interrupt: async () => {
       if (isRunning(child)) process.kill(-child.pid!, "SIGINT");
@@ -124,6 +127,11 @@ describe("npm start", { shuffle: false }, () => {
       expect(exitCode).toBe(Number(fence.attributes["exit"] ?? 0));
     }
     expect(commands.length).toBeGreaterThan(5);
+  });
+
+  test("npm start prints a link to the console, and serves its page", async () => {
+    expect(running.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console\/#code=[\w-]{43}$/);
+    expect((await fetch(running.link)).status).toBe(200);
   });
 
   test("every line that npm start prints works in another terminal", async () => {
